@@ -47,6 +47,15 @@ demo *arguments:
 serve-load *arguments:
     python benchmarks/serve_load.py --minutes 10 --out benchmarks/serve_load.json {{arguments}}
 
+# A run of a million steps and twelve curves as a report; the browser too where Chromium and playwright are installed.
+report-million *arguments:
+    python benchmarks/report_million.py --out benchmarks/report_million.json {{arguments}}
+
+# The page in Chromium, with axe-core from npm; needs `pip install playwright` and `apt-get install chromium npm`.
+report-browser *arguments:
+    npm install --no-save --no-package-lock axe-core@4.14.1
+    pytest -q -n 0 -m slow tests/report/test_browser.py {{arguments}}
+
 # The measurements of the README that any machine can make, in minutes; needs transformers and accelerate too.
 benchmarks:
     mkdir -p {{results}}

@@ -9,7 +9,8 @@ import trimtab
 from tests.serving.clients import post
 from trimtab.errors import InputError, Interrupted, StartAgain, Terminated
 from trimtab.serving import serve as module
-from trimtab.serving.serve import listening_socket, serve, start_server, url_of
+from trimtab.serving.serve import serve, start_server
+from trimtab.serving.until_signal import listening_socket, url_of
 
 
 @pytest.fixture

@@ -19,7 +19,9 @@ from trimtab.cli.fit import fit
 from trimtab.cli.generate import generate
 from trimtab.cli.init import demo, init, schema
 from trimtab.cli.replay import replay
+from trimtab.cli.report import report, watch
 from trimtab.cli.rules import rules
+from trimtab.cli.runs import runs
 from trimtab.cli.score import score
 from trimtab.cli.serve import serve
 from trimtab.cli.shell import guarded
@@ -100,6 +102,9 @@ for command in (
     average,
     export,
     shortlist,
+    report,
+    watch,
+    runs,
     replay,
     init,
     schema,

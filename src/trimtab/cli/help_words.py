@@ -9,7 +9,7 @@ OTHER = "Other commands"
 COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("demo", "init", "convert"),
     "Data": ("data", "tokenizer"),
-    "Train": ("train", "fit", "check", "replay"),
+    "Train": ("train", "fit", "check", "report", "watch", "runs", "replay"),
     "Use a model": (
         *("translate", "generate", "classify", "serve", "evaluate", "score"),
         *("average", "export", "shortlist", "vocabulary"),
@@ -119,6 +119,12 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab vocabulary extend runs/my --text law.en --text law.de --add 4000 --out runs/law_start",
         "trimtab vocabulary extend SmolLM2-135M --text german.txt --add 8000 --out smollm2-de",
     ),
+    "report": (
+        "trimtab report runs/my",
+        "trimtab report runs/my runs/other --out compare.html",
+    ),
+    "watch": ("trimtab watch runs/my", "trimtab watch runs/my --port 0"),
+    "runs": ("trimtab runs", "trimtab runs experiments --sort best --filter finished", "trimtab runs --json"),
     "replay": ("trimtab replay runs/my --step 1200",),
     "init": ("trimtab init > my.yaml", "trimtab init language_model --out lm.yaml"),
     "schema": ("trimtab schema > recipe.schema.json",),

@@ -20,6 +20,7 @@ from trimtab.cli.numbers import Range, number_option
 from trimtab.cli.search_options import StopRule
 
 if TYPE_CHECKING:
+    from trimtab.serving.routes import Service
     from trimtab.serving.server import RunningServer
 
 Port = Annotated[
@@ -132,6 +133,6 @@ def serve(
     )
 
 
-def _tell(server: "RunningServer", run: str) -> None:
+def _tell(server: "RunningServer[Service]", run: str) -> None:
     kind = "translates" if server.service.model.kind == "translation" else "continues texts"
     print(f"{run} {kind} at {server.url}   (Ctrl-C stops)", file=sys.stderr, flush=True)

@@ -23,6 +23,11 @@ class DemoReport:
     scores: dict[str, tuple[Score, Score]]
     """BLEU and chrF by system."""
 
+    @property
+    def page(self) -> Path:
+        """Where the report of the run is, for a browser."""
+        return self.run / "report.html"
+
     def render(self) -> str:
         """The report as text: examples, scores, where the run is."""
         return "\n".join([*self.examples(), "", *self.table(), "", *self.ending()])
@@ -53,6 +58,7 @@ class DemoReport:
         return [
             f"{self.parameters / 1e6:.1f}M parameters, {self.training_seconds:.0f} s of training, "
             f"{self.seconds:.0f} s in all",
+            f"open {self.page} in a browser to see curves, samples and findings",
             f"the run is in {self.run}; try",
             f"  echo 'Opens a dialog to insert a table.' | trimtab translate {quote(str(self.run))}",
         ]

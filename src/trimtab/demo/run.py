@@ -19,6 +19,8 @@ from trimtab.metrics.bleu import bleu
 from trimtab.metrics.chrf import chrf
 from trimtab.model.text_model import build_model
 from trimtab.progress import Progress
+from trimtab.report.page import write_page
+from trimtab.report.run_data import open_run
 
 BEAM = 4
 
@@ -56,6 +58,7 @@ def run_demo(out: Path, minutes: float, *, progress: Progress, output: TextOutpu
         pairs=[(s, t, r) for s, t, r in zip(sources, translations, references, strict=True)],
         scores={name: (bleu(lines, references), chrf(lines, references)) for name, lines in systems.items()},
     )
+    write_page([open_run(result.run)], report.page)
     output.write(report.render() + "\n")
     return report
 

@@ -12,6 +12,7 @@ from trimtab.serving.connection import Answer, Events, Request
 from trimtab.serving.counters import Counters
 from trimtab.serving.fields import json_object
 from trimtab.serving.health import About, health_answer
+from trimtab.serving.limits import ServeLimits
 from trimtab.serving.models import Served, ServedGenerator, ServedTranslator
 from trimtab.serving.native import generate, generation_work, translate, translation_work
 from trimtab.serving.origin import check_host, check_origin
@@ -45,6 +46,19 @@ class Service:
     """Names in `Host` that are taken besides localhost and addresses; lower case."""
     is_stopping: bool = False
     page: Answer = field(default_factory=page_answer)
+
+    @property
+    def limits(self) -> ServeLimits:
+        """What a client may ask for, and how long it may take."""
+        return self.about.limits
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Starts the model's thread."""
+        self.batcher.start(loop)
+
+    def end(self) -> None:
+        """Stops it."""
+        self.batcher.stop()
 
     async def answer(self, request: Request) -> Answer | Events:
         """The answer to a request. Raises Refused, and InputError for what the model cannot take."""

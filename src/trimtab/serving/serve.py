@@ -1,15 +1,9 @@
 """`trimtab.serve`: opens a model and answers requests until it is stopped."""
 
-import signal
 import socket
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
-from trimtab.arguments import whole_number
-from trimtab.errors import InputError, Interrupted, StartAgain, Terminated, input_error
 from trimtab.serving.batcher import Batcher
 from trimtab.serving.counters import Counters
 from trimtab.serving.health import About
@@ -17,10 +11,7 @@ from trimtab.serving.limits import ServeLimits
 from trimtab.serving.models import Served, ServeOptions, open_served
 from trimtab.serving.routes import Service
 from trimtab.serving.server import RunningServer
-
-LOCALHOST, PORT = "127.0.0.1", 8080
-BACKLOG = 512
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+from trimtab.serving.until_signal import LOCALHOST, PORT, listening_socket, serve_until_signal, url_of
 
 
 def serve(
@@ -31,7 +22,7 @@ def serve(
     options: ServeOptions | None = None,
     limits: ServeLimits | None = None,
     allow_hosts: Sequence[str] = (),
-    ready: Callable[[RunningServer], None] | None = None,
+    ready: Callable[[RunningServer[Service]], None] | None = None,
 ) -> None:
     """Answers HTTP requests with the model of `RUN`, `RUN@last`, `RUN@500` or an export, until a signal comes.
 
@@ -40,29 +31,8 @@ def serve(
     Raises Interrupted after Ctrl-C and Terminated after another signal, and InputError for a model or an address that
     cannot be used.
     """
-    stop = threading.Event()
-    came: list[int] = []
-    before: dict[signal.Signals, Any] = {}
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        came.append(number)
-        for each in before:
-            signal.signal(each, signal.SIG_DFL)  # a second one ends the process, whatever the model is doing
-        stop.set()
-
     server = start_server(run, host=host, port=port, options=options, limits=limits, allow_hosts=allow_hosts)
-    before |= {number: signal.getsignal(number) for number in _taken_signals()}
-    try:
-        for number in before:
-            signal.signal(number, ask)
-        if ready is not None:
-            ready(server)
-        stop.wait()
-        server.stop()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    raise _ended(came[0], num_cut_off=server.num_cut_off)
+    serve_until_signal(server, ready)
 
 
 def start_server(
@@ -73,7 +43,7 @@ def start_server(
     options: ServeOptions | None = None,
     limits: ServeLimits | None = None,
     allow_hosts: Sequence[str] = (),
-) -> RunningServer:
+) -> RunningServer[Service]:
     """The same in threads of their own: gives the running server, whose `url` says where it is and whose `stop` ends
     it; in a `with` statement it stops at the end of the block. Port 0 takes a free one."""
     options, limits = options or ServeOptions(), limits or ServeLimits()
@@ -96,7 +66,7 @@ def started(
     options: ServeOptions,
     limits: ServeLimits,
     allow_hosts: Sequence[str] = (),
-) -> RunningServer:
+) -> RunningServer[Service]:
     """A server for a model that is open already."""
     counters = Counters()
     batcher = Batcher(model, counters, max_queue=limits.max_queue, window_s=options.window_ms / 1000)
@@ -104,52 +74,3 @@ def started(
         model, About(name, limits), batcher, counters, frozenset(each.lower() for each in allow_hosts)
     )
     return RunningServer(service, listening, url_of(listening)).start()
-
-
-def listening_socket(host: str, port: int) -> socket.socket:
-    """A socket that is bound to the address. Raises InputError where it cannot be."""
-    whole_number(port, name="port", least=0, most=65_535, fix="8080 is usual; 0 takes a free one")
-    try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, kind)
-    except OSError as error:
-        raise _no_address(host, port, error) from None
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(BACKLOG)
-    except OSError as error:
-        listening.close()
-        raise _no_address(host, port, error) from None
-    return listening
-
-
-def url_of(listening: socket.socket) -> str:
-    """`http://127.0.0.1:8080`."""
-    host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _no_address(host: str, port: int, error: OSError) -> InputError:
-    return input_error(
-        f"{host}:{port}: the server cannot listen there",
-        got=error.strerror or str(error),
-        allowed="an address of this machine and a free port",
-        fix="take a free port with --port 0, or stop what uses this one",
-    )
-
-
-def _taken_signals() -> list[signal.Signals]:
-    """Signals that stop the server; none where another thread owns the process, and not those that are ignored."""
-    if threading.current_thread() is not threading.main_thread():
-        return []
-    return [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-
-
-def _ended(number: int, *, num_cut_off: int) -> Terminated:
-    how = f"{num_cut_off} running requests were cut off" if num_cut_off else "running requests were finished"
-    if number == signal.SIGINT:
-        return Interrupted(f"by Ctrl-C; {how}")
-    if number == signal.SIGUSR1:
-        return StartAgain(f"by SIGUSR1; {how}")
-    return Terminated(f"by {signal.Signals(number).name}; {how}")

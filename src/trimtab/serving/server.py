@@ -9,12 +9,13 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from trimtab.errors import InputError, Problem
 from trimtab.serving.connection import Answer, Connection, Disconnected, Events, Request
+from trimtab.serving.counters import Counters
+from trimtab.serving.limits import ServeLimits
 from trimtab.serving.refused import Refused, json_bytes, refused
-from trimtab.serving.routes import Service
 
 LOOK_S = 0.2
 """How often a running request looks whether its client is still there."""
@@ -22,11 +23,40 @@ BACKLOG = 512
 Value = TypeVar("Value")
 
 
+@runtime_checkable
+class Service(Protocol):
+    """What answers requests; of a model, or of a run that is watched."""
+
+    counters: Counters
+    is_stopping: bool
+    """Set by the server before it waits for the last answers."""
+
+    @property
+    def limits(self) -> ServeLimits:
+        """What a client may ask for, and how long it may take."""
+        ...
+
+    async def answer(self, request: Request) -> Answer | Events:
+        """The answer to a request. Raises Refused, and InputError for what cannot be done."""
+        ...
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Called in the event loop before the first request."""
+        ...
+
+    def end(self) -> None:
+        """Called in a thread after the last answer."""
+        ...
+
+
+Served = TypeVar("Served", bound=Service)
+
+
 @dataclass
-class RunningServer:
+class RunningServer(Generic[Served]):
     """A server that answers; in a `with` statement it stops at the end of the block."""
 
-    service: Service
+    service: Served
     listening: socket.socket
     url: str
     """Where it answers, such as `http://127.0.0.1:8080`."""
@@ -38,7 +68,7 @@ class RunningServer:
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _thread: threading.Thread | None = None
 
-    def start(self) -> "RunningServer":
+    def start(self) -> "RunningServer[Served]":
         """Starts to answer."""
         ready = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(ready,), name="server", daemon=True)
@@ -53,7 +83,7 @@ class RunningServer:
         if self._thread is not None:
             self._thread.join()
 
-    def __enter__(self) -> "RunningServer":
+    def __enter__(self) -> "RunningServer[Served]":
         return self
 
     def __exit__(
@@ -69,18 +99,18 @@ class RunningServer:
             self._loop.close()
 
     async def _serve(self, ready: threading.Event) -> None:
-        self.service.batcher.start(self._loop)
+        self.service.begin(self._loop)
         server = await asyncio.start_server(self._accepted, sock=self.listening, backlog=BACKLOG)
         ready.set()
         await self._wake.wait()
         self.service.is_stopping = True
         server.close()
         await self._finish()
-        await asyncio.to_thread(self.service.batcher.stop)
+        await asyncio.to_thread(self.service.end)
 
     async def _finish(self) -> None:
         """Closes idle connections, waits for running requests, and cuts off what takes too long."""
-        end = time.monotonic() + self.service.about.limits.stop_timeout_s
+        end = time.monotonic() + self.service.limits.stop_timeout_s
         while self._tasks and time.monotonic() < end:
             for connection in list(self._connections):
                 connection.must_close = True
@@ -94,7 +124,7 @@ class RunningServer:
             await asyncio.wait(self._tasks, timeout=1)
 
     async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        limits = self.service.about.limits
+        limits = self.service.limits
         connection = Connection(reader, writer, limits)
         task = asyncio.current_task()
         assert task is not None
@@ -118,7 +148,7 @@ class RunningServer:
 
     async def _refuse_connection(self, connection: Connection) -> None:
         connection.must_close = True
-        most = self.service.about.limits.max_connections
+        most = self.service.limits.max_connections
         error = refused(
             503,
             "too many connections",
@@ -161,7 +191,7 @@ class RunningServer:
 
     async def _answer(self, request: Request, connection: Connection) -> None:
         begun = time.monotonic()
-        deadline = begun + self.service.about.limits.timeout_s
+        deadline = begun + self.service.limits.timeout_s
         status = 200
         try:
             answer = await self._watched(self.service.answer(request), connection, deadline)
@@ -220,7 +250,7 @@ class RunningServer:
                     await task
 
     def _too_late(self) -> Refused:
-        seconds = self.service.about.limits.timeout_s
+        seconds = self.service.limits.timeout_s
         return refused(
             504,
             "the answer took too long",

@@ -18,7 +18,7 @@ class Logger:
         self.folder, self.progress = folder, progress
         self.findings = Findings(folder, progress)
         journal = partial(Journal, tell=self.finding, writes=folder.writes)
-        self.metrics = journal(folder.metrics)
+        self.metrics = journal(folder.metrics, every_seconds=0.25)  # for those who watch
         self.evaluations = journal(folder.evaluations)
         self.samples = journal(folder.samples)
         self.quarantine = journal(folder.quarantine)

@@ -1,0 +1,175 @@
+"""The page: everything that a report says, put into one HTML file that loads nothing and runs only its own script."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from trimtab import __version__
+from trimtab.checkpoint.durable import replace_file
+from trimtab.report.curves import Curves, curves_of
+from trimtab.report.data_facts import CorpusFacts, corpora_of, dropped_words, quarantined
+from trimtab.report.findings import ShownFinding, findings_of
+from trimtab.report.overview import Overview, duration, human, num_bytes, overview_of, time_of
+from trimtab.report.recipes import Difference, differences
+from trimtab.report.run_data import RunData
+from trimtab.report.samples import SampleLine, samples_of
+
+SCRIPTS = ("vendor/uPlot.iife.min.js", "templates/chart.js", "templates/report.js")
+STYLES = ("vendor/uPlot.min.css", "templates/report.css")
+SECTIONS = ("overview", "differences", "samples", "data", "costs", "recipe")
+"""Parts of the page that a live page replaces when they change; the curves are between the second and the third."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """One run as the templates take it."""
+
+    run: RunData
+    overview: Overview
+    findings: Sequence[ShownFinding]
+    samples: Sequence[SampleLine]
+    corpora: Sequence[CorpusFacts]
+    quarantine: Sequence[Mapping[str, Any]]
+    time: Sequence[tuple[str, float, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that a page says, of one run or of several."""
+
+    runs: Sequence[RunPage]
+    differences: Sequence[Difference]
+    curves: Curves
+
+    @property
+    def title(self) -> str:
+        """The runs by name."""
+        return " and ".join(page.overview.name for page in self.runs)
+
+
+def report_of(runs: Sequence[RunData]) -> Report:
+    """What a page says of runs that were read."""
+    pages = [_page_of(run) for run in runs]
+    return Report(pages, differences(runs) if len(runs) > 1 else (), curves_of(runs))
+
+
+def _page_of(run: RunData) -> RunPage:
+    findings = findings_of(run)
+    return RunPage(
+        run,
+        overview_of(run, findings),
+        findings,
+        samples_of(run),
+        corpora_of(run),
+        quarantined(run),
+        time_of(run),
+    )
+
+
+def page_html(report: Report, *, live: bool = False) -> str:
+    """The whole page. With `live` it asks the server that sent it for what is new."""
+    scripts = [_file(name) for name in SCRIPTS]
+    connect = "'self'" if live else "'none'"
+    hashes = " ".join(f"'sha256-{_digest(text)}'" for text in scripts)
+    policy = (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        f"connect-src {connect}; base-uri 'none'; form-action 'none'"
+    )
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            report=report,
+            policy=policy,
+            styles=Markup("\n".join(_file(name) for name in STYLES)),
+            scripts=[Markup(text) for text in scripts],
+            data=script_json({**report.curves.to_dict(), "live": live}),
+            sections=sections_of(report),
+            version=__version__,
+            live=live,
+        )
+    )
+
+
+def sections_of(report: Report) -> dict[str, Markup]:
+    """The HTML of each part of the page but the curves, by name."""
+    environment = _environment()
+    return {name: Markup(environment.get_template(f"{name}.html").render(report=report)) for name in SECTIONS}
+
+
+def script_json(value: Any) -> Markup:
+    """JSON for the inside of a script element: no text can end it, or begin a comment."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    for each in "<>&\u2028\u2029":
+        text = text.replace(each, f"\\u{ord(each):04x}")
+    return Markup(text.encode("utf-8", "backslashreplace").decode())
+
+
+@cache
+def _environment() -> Environment:
+    found = Environment(
+        loader=FunctionLoader(lambda name: _file(f"templates/{name}")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {
+        "duration": duration,
+        "human": human,
+        "bytes": num_bytes,
+        "quote": lambda value: quote(str(value)),
+        "code": with_code,
+        "plain": plain,
+        "repr": repr,
+        "dropped": dropped_words,
+    }
+    return found
+
+
+def with_code(text: str) -> Markup:
+    """A sentence in which what is between backticks is code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
+        for number, part in enumerate(parts)
+    )
+
+
+def plain(text: str) -> str:
+    """Text of data for people: what cannot be seen, such as control characters and half characters, as its code."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each in "\n\t" else f"\\u{ord(each):04x}" for each in text)
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def _file(name: str) -> str:
+    return (files("trimtab.report") / name).read_text(encoding="utf-8")
+
+
+def write_page(runs: Sequence[RunData], out: Path) -> int:
+    """Writes the report of runs as one file, in place of what was there; gives its size in bytes. A reader sees the old
+    file or the new one. Raises DiskFull, and OSError where it cannot be written."""
+    content = page_html(report_of(runs)).encode("utf-8", "backslashreplace")
+    if out.exists() and not out.is_file():  # a pipe or a device
+        out.write_bytes(content)
+    else:
+        replace_file(out, content)
+    return len(content)

@@ -1,0 +1,208 @@
+"use strict";
+// The page around the charts: arrays, axes, zoom, controls, and what is new on a live page.
+
+class Page {
+  constructor(data) {
+    this.charts = new Map();
+    this.along = "step";
+    this.smoothing = 0.6;
+    this.raw = true;
+    this.span = null;
+    this.take(data);
+  }
+
+  take(data) {
+    this.data = data;
+    this.arrays = new Map();
+    this.axes = new Map();
+  }
+
+  async decode() {
+    const packed = Uint8Array.from(atob(this.data.data), (each) => each.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    this.bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  }
+
+  // Bytes lie by weight: first the lowest of each number, then the next.
+  array(place) {
+    if (!this.arrays.has(place.at)) {
+      const size = { f4: 4, f8: 8, u4: 4 }[place.kind], { n, at } = place;
+      const plain = new Uint8Array(n * size);
+      for (let b = 0; b < size; b++) for (let i = 0; i < n; i++) plain[i * size + b] = this.bytes[at + b * n + i];
+      const typed = { f4: Float32Array, f8: Float64Array, u4: Uint32Array }[place.kind];
+      this.arrays.set(place.at, Array.from(new typed(plain.buffer), (v) => (Number.isNaN(v) ? null : v)));
+    }
+    return this.arrays.get(place.at);
+  }
+
+  // Strictly rising, as uPlot needs it: time may stand still between steps of one look at the clock.
+  axis(run, name) {
+    const place = run.axes[name][this.along];
+    if (!this.axes.has(place.at)) {
+      let last = null;
+      this.axes.set(place.at, this.array(place).map((value) => {
+        last = last === null ? value ?? 0 : Math.max(value ?? 0, last + Math.max(1e-9, last * 1e-12));
+        return last;
+      }));
+    }
+    return this.axes.get(place.at);
+  }
+
+  skipPlaces(run) {
+    if (!run.axes.steps) return [];
+    if (this.along === "step") return run.skips.map(([step]) => step);
+    const steps = this.array(run.axes.steps.step), x = this.axis(run, "steps");
+    return run.skips.map(([step]) => x[Math.max(0, steps.findIndex((each) => each >= step))]);
+  }
+
+  range(low, high) {
+    if (this.span) return this.span;
+    const ends = this.data.runs.flatMap((run) => Object.keys(run.axes).flatMap((name) => {
+      const x = this.axis(run, name);
+      return x.length ? [x[0], x.at(-1)] : [];
+    }));
+    if (!ends.length) return [low ?? 0, high ?? 1];
+    const [first, last] = [Math.min(...ends), Math.max(...ends)];
+    return first === last ? [first - 1, last + 1] : [first, last];
+  }
+
+  // The first and the last index within what is shown.
+  window(x) {
+    const [low, high] = this.range(x[0], x.at(-1));
+    let first = x.findIndex((each) => each >= low), last = x.length - 1;
+    while (last > 0 && x[last] > high) last--;
+    first = Math.max(0, first);
+    return [Math.min(first, last), Math.max(first, last)];
+  }
+
+  zoom(low, high) {
+    this.span = low === null || !(high > low) ? null : [low, high];
+    document.getElementById("whole").disabled = this.span === null;
+    const [first, last] = this.range(0, 1);
+    for (const chart of this.charts.values()) {
+      if (chart.isStale) continue;
+      chart.plot.setScale("x", { min: first, max: last });
+      if (chart.details.open) chart.fillTable();
+    }
+    this.tellResolution();
+    this.announce(this.span ? `showing ${along(first, this.along)} to ${along(last, this.along)}` : "showing the whole run");
+  }
+
+  zoomAt(middle, factor) {
+    const [low, high] = this.range(0, 1), half = ((high - low) * factor) / 2;
+    this.span = null;
+    const [first, last] = this.range(0, 1);
+    const [a, b] = [Math.max(first, middle - half), Math.min(last, middle + half)];
+    if (a <= first && b >= last) this.zoom(null); else this.zoom(a, b);
+  }
+
+  height(spec) { return innerWidth < 640 ? 200 : spec.key === "loss" ? 320 : 220; }
+
+  announce(text) { document.getElementById("announcer").textContent = text; }
+
+  // What zooming in cannot show.
+  tellResolution() {
+    const coarse = this.data.runs.filter((run) => run.width > 1);
+    const text = coarse.length
+      ? coarse.map((run) => `${this.data.runs.length > 1 ? `${run.name}: ` : ""}Each point stands for ${run.width.toLocaleString("en")} steps and keeps their lowest, highest and mean value, so no spike of a single step is lost. Zooming in cannot show the order of the steps within a point, nor the values between its extremes; metrics.jsonl in the run folder has them.`).join(" ")
+      : "Every step is a point of its own.";
+    document.getElementById("resolution").textContent = text;
+  }
+
+  draw() {
+    const root = document.getElementById("charts"), groups = new Map();
+    for (const spec of this.data.charts) {
+      let chart = this.charts.get(spec.key);
+      if (!chart) {
+        chart = new Chart(spec, this);
+        this.charts.set(spec.key, chart);
+        let group = groups.get(spec.group) ?? root.querySelector(`[data-group="${CSS.escape(spec.group)}"]`);
+        if (!group) {
+          group = element(spec.group === "More" ? "details" : "div", { "data-group": spec.group, class: "group" },
+            spec.group === "More" ? element("summary", { text: "More" }) : element("h3", { text: spec.group }), element("div", { class: "grid" }));
+          if (spec.group === "More") group.addEventListener("toggle", () => this.charts.forEach((each) => each.resize()));
+          const more = root.querySelector('[data-group="More"]');
+          more ? more.before(group) : root.append(group);
+        }
+        groups.set(spec.group, group);
+        group.querySelector(".grid").append(chart.figure);
+      }
+      chart.spec = spec;
+    }
+    if (!this.charts.size) root.replaceChildren(element("p", { class: "note", text: "No step was written yet." }));
+    this.redraw();
+    this.tellResolution();
+  }
+
+  redraw() { for (const chart of this.charts.values()) chart.redraw(); }
+
+  controls() {
+    const at = (id) => document.getElementById(id);
+    at("along").addEventListener("change", (event) => { this.along = event.target.value; this.axes.clear(); this.span = null; this.zoomless(); });
+    at("smoothing").addEventListener("input", (event) => {
+      this.smoothing = +event.target.value;
+      at("smoothing-value").textContent = event.target.value;
+      cancelAnimationFrame(this.frame);
+      this.frame = requestAnimationFrame(() => this.redraw());
+    });
+    at("raw").addEventListener("change", (event) => { this.raw = event.target.checked; this.redraw(); });
+    at("whole").addEventListener("click", () => this.zoom(null));
+    at("theme").addEventListener("click", () => {
+      const root = document.documentElement, dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+      root.dataset.theme = dark ? "light" : "dark";
+      this.redraw();
+    });
+    addEventListener("beforeprint", () => this.charts.forEach((each) => each.draw()));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+  }
+
+  zoomless() { document.getElementById("whole").disabled = true; this.redraw(); }
+
+  // Asks the server that sent this page for what is new, a few times a second.
+  async follow() {
+    const told = document.getElementById("live");
+    let tag = "";
+    for (;;) {
+      try {
+        const answer = await fetch("live", { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" });
+        if (answer.status === 200) {
+          tag = answer.headers.get("etag") ?? "";
+          const news = await answer.json();
+          this.take(news.curves);
+          await this.decode();
+          this.draw();
+          for (const [name, html] of Object.entries(news.sections)) this.replace(name, html);
+          document.documentElement.dataset.newest = news.newest;
+        }
+        told.textContent = "live";
+        told.className = "live";
+      } catch {
+        told.textContent = "no connection";
+        told.className = "live lost";
+      }
+      await new Promise((done) => setTimeout(done, document.hidden ? 2000 : 250));
+    }
+  }
+
+  // The server escapes what comes from data, as in the page itself. What is open stays open.
+  replace(name, html) {
+    const part = document.querySelector(`[data-part="${name}"]`);
+    if (!part || this.shown?.[name] === html) return;
+    (this.shown ??= {})[name] = html;
+    const open = [...part.querySelectorAll("details")].map((each) => each.open);
+    part.innerHTML = html;
+    part.querySelectorAll("details").forEach((each, n) => { each.open = open[n] ?? each.open; });
+  }
+}
+
+let trimtabPage;
+async function start() {
+  const page = (trimtabPage = new Page(JSON.parse(document.getElementById("report-data").textContent)));
+  await page.decode();
+  page.controls();
+  page.draw();
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));
+  if (page.data.live) page.follow();
+}
+
+start();
