@@ -38,8 +38,8 @@ def trim_vocabulary(
 
     Special symbols, added tokens, language codes and bytes stay, as do the letters of the texts' alphabets; byte-pair
     encoding keeps what it joins on its way to a kept piece. So every line of the texts is split as before (unless
-    `size` or `min_count` drops some of its pieces), and logits of kept pieces are the same: dropping pieces loses
-    nothing else (Ushio et al. 2023, arXiv 2305.15020). `out` is a run where `model` is one, otherwise a folder in the
+    `size` or `min_count` drops some of its pieces), and logits of kept pieces are the same (compare Ushio et al. 2023,
+    arXiv 2305.15020). `out` is a run where `model` is one, otherwise a folder in the
     form of Hugging Face; it appears when the written files have been opened again and have passed the gate.
 
     Raises InputError where the model or a text cannot be used, RunFailed where the gate finds a difference; then
@@ -89,8 +89,8 @@ def extend_vocabulary(
 
     They continue the training of the tokenizer from the pieces that it makes of the text, so they are reachable;
     characters that had no piece come first. A new row is the mean of the rows of the pieces that it replaces; with
-    `norm_matched` it is made as long as they are on average. The model has to be trained on before it is as good as it
-    was: dropping pieces is harmless, new ones are not. `out` and errors are those of `trim_vocabulary`.
+    `norm_matched` it is made as long as they are on average. No new row has been trained: train the model before you
+    use it. `out` and errors are those of `trim_vocabulary`.
     """
     if not text:
         raise input_error(
