@@ -155,11 +155,20 @@ def _sides(subject: EditableModel, side: str, action: str) -> list[Side]:
 
 
 def _read(paths: Sequence[Path | str]) -> list[Text]:
-    """The lines of files of UTF-8, plain or compressed; InputError for what is none."""
+    """The lines of files of UTF-8, plain or compressed; InputError for what is none, and where a file has no text."""
     texts: list[Text] = []
     for path in paths:
         lines = open_lines(Path(path), cache=default_cache())
-        texts.append(Text(str(path), tuple(text_of(lines, number) for number in range(len(lines)))))
+        text = Text(str(path), tuple(text_of(lines, number) for number in range(len(lines))))
+        # A vocabulary that is cut to nothing spells no language any more, and no gate has a line to compare.
+        if not any(map(str.strip, text.lines)):
+            raise input_error(
+                f"{path}: there is no text in it",
+                got=f"{len(text.lines):,} lines, all of them blank" if text.lines else "an empty file",
+                allowed="text in a language of the model",
+                fix="name another file",
+            )
+        texts.append(text)
     return texts
 
 
