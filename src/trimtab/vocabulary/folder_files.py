@@ -4,7 +4,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from trimtab.config.pretrained.place import CONFIG
 from trimtab.config.pretrained.shapes import read_settings
@@ -132,9 +132,9 @@ def _added_words(folder: Path) -> dict[str, int]:
 def _decoder(told: Mapping[str, Any], path: Path) -> dict[int, Any]:
     """`added_tokens_decoder` of the tokenizer's settings by id; InputError where it is no table of tokens."""
     found: Any = told.get("added_tokens_decoder") or {}
-    rows: list[tuple[Any, Any]] = [*found.items()] if isinstance(found, dict) else [(found, None)]
+    rows = [*cast("dict[Any, Any]", found).items()] if isinstance(found, dict) else [(found, None)]
     for id, token in rows:
-        word: Any = token.get("content") if isinstance(token, dict) else token
+        word = cast("dict[Any, Any]", token).get("content") if isinstance(token, dict) else token
         if not (str(id).isdecimal() and isinstance(word, str)):
             raise _damaged(path, got=f"added_tokens_decoder: {id}: {token!r}", allowed="a token for each id")
     return {int(id): token for id, token in rows}
@@ -166,7 +166,7 @@ def _converted(folder: Path) -> bytes:
     """The tokenizer as `tokenizer.json`, by transformers."""
     from trimtab.export.hf.library import open_tokenizer, require_transformers
 
-    if not any((folder / name).is_file() for name in (*SENTENCEPIECE, *OLD_FORMS)):
+    if not any((folder / name).is_file() for name in (*SENTENCEPIECE, *OLD_FORMS, "tekken.json")):
         raise input_error(
             f"{folder}: it has no tokenizer",
             got=f"no {FAST}, and no tokenizer of another form",
