@@ -2,7 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from trimtab.vocabulary.change import VocabularyChange, changed_rows
+from trimtab.errors import InputError
+from trimtab.vocabulary.change import VocabularyChange, changed_rows, check_finite
 
 TABLE = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0], [9.0, 9.0]])
 
@@ -41,3 +42,13 @@ def test_rows_keep_their_precision():
         changed_rows(half, VocabularyChange((1, (0, 1))), init="norm_matched", known=4).dtype
         == torch.bfloat16
     )
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_weights_that_are_not_finite_are_wrong_input(value):
+    with pytest.raises(
+        InputError, match=r"m: its weights are not finite[\s\S]*NaN or an infinite number in x"
+    ):
+        check_finite(torch.tensor([1.0, value]), "x", model="m")
+    check_finite(torch.tensor([1.0]), "x", model="m")
+    check_finite(torch.tensor([1]), "x", model="m")

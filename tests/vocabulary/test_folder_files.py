@@ -76,3 +76,45 @@ def test_a_vocabulary_for_each_side_is_refused(tmp_path):
     (tmp_path / "target_vocab.json").write_text("{}")
     with pytest.raises(InputError, match="source and target have a vocabulary each"):
         read_vocabulary(tmp_path, rows=10)
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", '{"model": {"type": "BPE"}}', "\ud800"])
+def test_a_damaged_tokenizer_is_wrong_input(tmp_path, content):
+    (tmp_path / "tokenizer.json").write_bytes(content.encode(errors="surrogatepass"))
+    with pytest.raises(InputError, match=r"tokenizer\.json: cannot be read"):
+        read_vocabulary(tmp_path, rows=601)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("added_tokens.json", {"<end>": "x"}),
+        ("tokenizer_config.json", {"added_tokens_decoder": {"x": {"content": "<end>"}}}),
+        ("tokenizer_config.json", {"added_tokens_decoder": {"600": 3}}),
+        ("tokenizer_config.json", {"added_tokens_decoder": [1]}),
+    ],
+)
+def test_ids_that_are_none_are_wrong_input(tmp_path, name, content):
+    (tmp_path / name).write_text(json.dumps(content))
+    (tmp_path / "new").mkdir()
+    with pytest.raises(InputError, match=f"{name}: cannot be read"):
+        ids_in_files(tmp_path)
+    with pytest.raises(InputError, match=f"{name}: cannot be read"):
+        write_settings(tmp_path, tmp_path / "new", VocabularyChange.keeping([0]), rows=1)
+
+
+def test_damaged_files_of_a_marian_model_are_wrong_input(tmp_path):
+    (tmp_path / "vocab.json").write_text('{"<unk>": 0}')
+    for name in ("source.spm", "target.spm"):
+        (tmp_path / name).write_bytes(b"\xff no model")
+    with pytest.raises(InputError, match=r"source\.spm: cannot be read"):
+        read_vocabulary(tmp_path, rows=1)
+    for table in ('{"<unk>": "x"}', '{"<unk>": 1}', '{"<unk>": true}', '{"a": 0}'):
+        (tmp_path / "vocab.json").write_text(table)
+        with pytest.raises(InputError, match=r"vocab\.json: not a table of pieces"):
+            read_vocabulary(tmp_path, rows=1)
+
+
+def test_a_folder_without_a_tokenizer_is_wrong_input(tmp_path):
+    with pytest.raises(InputError, match="it has no tokenizer"):
+        read_vocabulary(tmp_path, rows=1)

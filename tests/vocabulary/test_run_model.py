@@ -50,3 +50,9 @@ def test_the_result_is_a_run_with_the_rows_of_its_pieces_and_zeros_behind_them(m
 def test_a_folder_that_is_no_run_is_wrong_input(tmp_path):
     with pytest.raises(InputError):
         RunModel.open(str(tmp_path / "none"))
+
+
+def test_a_run_with_a_weight_that_is_no_number_is_wrong_input(model, tmp_path):
+    model._weights["embedding.weight"][0, 0] = float("nan")
+    with pytest.raises(InputError, match="its weights are not finite"):
+        changed(model, tmp_path / "new", [*range(model.known_rows("shared"))])

@@ -19,14 +19,13 @@ def test_unigram_and_bpe_split_words_as_sentencepiece_does():
     for kind in ("unigram", "bpe"):
         vocabulary = SentencePieceVocabulary(spm(kind), "m")
         processor = sentencepiece.SentencePieceProcessor(model_proto=spm(kind))
-        for line in lines(1)[:200]:
-            found = [
-                piece
-                for word in words_of(processor.normalize(line))
-                for piece in vocabulary._split(word) or ()
-            ]
-            wanted = [piece for piece in processor.encode(line, out_type=str) if processor.piece_to_id(piece)]
-            assert found == wanted or len(found) != len(wanted), line
+        # A character without a piece has no split here, and is the unknown piece there.
+        known = [line for line in lines(1)[:200] if processor.unk_id() not in processor.encode(line)]
+        assert len(known) > 150
+        for line in known:
+            words = words_of(processor.normalize(line))
+            found = [piece for word in words for piece in vocabulary._split(word) or ()]
+            assert found == processor.encode(line, out_type=str), line
 
 
 def test_bpe_splits_as_tokenizers_does_and_every_piece_is_one_of_its_own_ancestors():

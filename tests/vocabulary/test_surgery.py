@@ -97,6 +97,15 @@ def test_models_that_are_none_are_wrong_input(trained_run, tmp_path):
         extend_vocabulary(trained_run, text=[], add=9, out=tmp_path / "more")
 
 
+@pytest.mark.parametrize("content", ["", "\n \n"])
+def test_a_file_without_text_is_wrong_input(trained_run, texts, tmp_path, content):
+    (tmp_path / "blank").write_text(content)
+    with pytest.raises(InputError, match="blank: there is no text in it"):
+        trim_vocabulary(trained_run, keep_text=[texts[0], tmp_path / "blank"], out=tmp_path / "small")
+    with pytest.raises(InputError, match="blank: there is no text in it"):
+        extend_vocabulary(trained_run, text=[tmp_path / "blank"], add=9, out=tmp_path / "more")
+
+
 def test_a_text_without_pairs_gives_no_pieces(trained_run, tmp_path):
     with pytest.raises(InputError, match="no new piece was found"):
         extend_vocabulary(trained_run, text=[write_text(tmp_path / "a", ["a"])], add=9, out=tmp_path / "more")

@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from trimtab.errors import input_error
+
 Init = Literal["norm_matched", "mean"]
 """How the row of a new piece begins."""
 
@@ -50,6 +52,17 @@ class VocabularyChange:
         """New ids of a row of old ids; None if one of them is dropped."""
         found = [self.new_ids.get(id) for id in row]
         return None if None in found else [id for id in found if id is not None]
+
+
+def check_finite(tensor: Tensor, name: str, *, model: str) -> None:
+    """InputError where a weight is NaN or infinite: logits could not be compared, nor means be taken."""
+    if tensor.is_floating_point() and not tensor.isfinite().all():
+        raise input_error(
+            f"{model}: its weights are not finite",
+            got=f"NaN or an infinite number in {name}",
+            allowed="finite numbers",
+            fix="name another checkpoint, or download the weights again",
+        )
 
 
 @torch.no_grad()

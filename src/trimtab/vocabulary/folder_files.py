@@ -4,12 +4,12 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from trimtab.config.pretrained.place import CONFIG
 from trimtab.config.pretrained.shapes import read_settings
 from trimtab.data.input_file import open_input
-from trimtab.errors import input_error
+from trimtab.errors import InputError, input_error
 from trimtab.vocabulary.change import VocabularyChange
 from trimtab.vocabulary.fast_vocabulary import FastVocabulary
 from trimtab.vocabulary.ids import ids_of, renumbered, resized
@@ -80,7 +80,7 @@ def _vocabulary(folder: Path, special: frozenset[int], *, rows: int) -> Vocabula
     if all((folder / name).is_file() for name in (*MARIAN, TABLE)):
         return _table(folder, MARIAN)
     if (folder / FAST).is_file():
-        return FastVocabulary(_bytes(folder / FAST), FAST, special)
+        return _fast(folder, special)
     if (folder / M2M100).is_file() and (folder / TABLE).is_file():
         table = _table(folder, (M2M100,))
         # Language codes and made-up words have rows, and no file names them.
@@ -88,9 +88,62 @@ def _vocabulary(folder: Path, special: frozenset[int], *, rows: int) -> Vocabula
     return FastVocabulary(_converted(folder), FAST, special)
 
 
+def _fast(folder: Path, special: frozenset[int]) -> FastVocabulary:
+    found = FastVocabulary(_bytes(folder / FAST), FAST, special)
+    try:
+        found.ids  # noqa: B018
+    except Exception as error:  # the library raises plain exceptions
+        raise _damaged(
+            folder / FAST, got=str(error), allowed="a tokenizer that the tokenizers library reads"
+        ) from None
+    return found
+
+
+def _sentencepiece(content: bytes, path: Path) -> SentencePieceVocabulary:
+    found = SentencePieceVocabulary(content, path.name)
+    try:
+        found.processor  # noqa: B018
+    except RuntimeError as error:
+        raise _damaged(path, got=str(error), allowed="a model that sentencepiece reads") from None
+    return found
+
+
+def _damaged(path: Path, *, got: str, allowed: str) -> InputError:
+    return input_error(
+        f"{path}: cannot be read",
+        got=" ".join(got.split())[:200],
+        allowed=allowed,
+        fix="download the file again",
+    )
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _added_words(folder: Path) -> dict[str, int]:
+    """Ids of `added_tokens.json`; InputError where one is none."""
+    told = read_json(folder / ADDED)
+    if odd := [word for word, id in told.items() if not _is_id(id)]:
+        raise _damaged(folder / ADDED, got=f"{odd[0]}: {told[odd[0]]!r}", allowed="an id for each word")
+    return told
+
+
+def _decoder(told: Mapping[str, Any], path: Path) -> dict[int, Any]:
+    """`added_tokens_decoder` of the tokenizer's settings by id; InputError where it is no table of tokens."""
+    found: Any = told.get("added_tokens_decoder") or {}
+    rows = [*cast("dict[Any, Any]", found).items()] if isinstance(found, dict) else [(found, None)]
+    for id, token in rows:
+        word = cast("dict[Any, Any]", token).get("content") if isinstance(token, dict) else token
+        if not (str(id).isdecimal() and isinstance(word, str)):
+            raise _damaged(path, got=f"added_tokens_decoder: {id}: {token!r}", allowed="a token for each id")
+    return {int(id): token for id, token in rows}
+
+
 def _table(folder: Path, names: tuple[str, ...]) -> TableVocabulary:
-    table: dict[str, int] = {str(piece): int(id) for piece, id in read_json(folder / TABLE).items()}
-    if sorted(table.values()) != [*range(len(table))] or "<unk>" not in table:
+    table: dict[str, int] = read_json(folder / TABLE)
+    numbered = all(map(_is_id, table.values())) and sorted(table.values()) == [*range(len(table))]
+    if not numbered or "<unk>" not in table:
         raise input_error(
             f"{folder / TABLE}: not a table of pieces",
             got=f"{len(table):,} pieces, ids that are not 0 to {len(table) - 1:,}, or no <unk>",
@@ -99,7 +152,7 @@ def _table(folder: Path, names: tuple[str, ...]) -> TableVocabulary:
         )
     contents = [_bytes(folder / name) for name in names]
     different = [*dict.fromkeys(contents)]
-    models = tuple(SentencePieceVocabulary(each, name) for each, name in zip(different, names, strict=False))
+    models = tuple(_sentencepiece(each, folder / name) for each, name in zip(different, names, strict=False))
     files = tuple((name, different.index(each)) for name, each in zip(names, contents, strict=True))
     return TableVocabulary(table, models, files)
 
@@ -113,6 +166,13 @@ def _converted(folder: Path) -> bytes:
     """The tokenizer as `tokenizer.json`, by transformers."""
     from trimtab.export.hf.library import open_tokenizer, require_transformers
 
+    if not any((folder / name).is_file() for name in (*SENTENCEPIECE, *OLD_FORMS, "tekken.json")):
+        raise input_error(
+            f"{folder}: it has no tokenizer",
+            got=f"no {FAST}, and no tokenizer of another form",
+            allowed=f"{FAST}, {', '.join((*SENTENCEPIECE, *OLD_FORMS))}",
+            fix="download the files of the tokenizer that belongs to the model",
+        )
     require_transformers()
     backend = getattr(open_tokenizer(folder), "backend_tokenizer", None)
     if backend is None:
@@ -150,14 +210,11 @@ def write_settings(folder: Path, out: Path, change: VocabularyChange, *, rows: i
                 out / name, resized(renumbered(told, change.new_ids.get), old=rows, size=len(change.origins))
             )
     if told := read_json(folder / TOKENIZER_CONFIG):
-        decoder: Any = told.get("added_tokens_decoder")
-        if decoder:
-            new: dict[int, Any] = {
-                change.new_ids[int(id)]: token for id, token in decoder.items() if int(id) in change.new_ids
-            }
+        if decoder := _decoder(told, folder / TOKENIZER_CONFIG):
+            new = {change.new_ids[id]: token for id, token in decoder.items() if id in change.new_ids}
             told["added_tokens_decoder"] = {str(id): new[id] for id in sorted(new)}
         write_json(out / TOKENIZER_CONFIG, told)
-    if told := read_json(folder / ADDED):
+    if told := _added_words(folder):
         write_json(
             out / ADDED, {word: change.new_ids[id] for word, id in told.items() if id in change.new_ids}
         )
@@ -185,9 +242,9 @@ def ids_in_files(folder: Path) -> dict[str, int]:
     found: list[tuple[str, int]] = []
     for name in SETTINGS:
         found += [(f"{name}: {key}", id) for key, id in ids_of(read_json(folder / name))]
-    decoder: Any = read_json(folder / TOKENIZER_CONFIG).get("added_tokens_decoder")
-    for id, token in decoder.items() if decoder else ():
+    path = folder / TOKENIZER_CONFIG
+    for id, token in _decoder(read_json(path), path).items():
         word = token if isinstance(token, str) else token["content"]
-        found.append((f"{TOKENIZER_CONFIG}: {word}", int(id)))
-    found += [(f"{ADDED}: {word}", int(id)) for word, id in read_json(folder / ADDED).items()]
+        found.append((f"{TOKENIZER_CONFIG}: {word}", id))
+    found += [(f"{ADDED}: {word}", id) for word, id in _added_words(folder).items()]
     return named_ids(found)

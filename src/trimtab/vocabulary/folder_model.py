@@ -19,7 +19,7 @@ from trimtab.config.pretrained.place import CONFIG
 from trimtab.errors import input_error
 from trimtab.export.hf.library import open_tokenizer, quiet, require_transformers
 from trimtab.model.pretrained import SafetensorsWeights, open_weights
-from trimtab.vocabulary.change import Init, VocabularyChange, changed_rows
+from trimtab.vocabulary.change import Init, VocabularyChange, changed_rows, check_finite
 from trimtab.vocabulary.fast_vocabulary import FastVocabulary
 from trimtab.vocabulary.folder_files import (
     ADDED,
@@ -285,6 +285,7 @@ class FolderModel:
             if place != file:
                 continue
             tensor, _ = self._weights.read(name)
+            check_finite(tensor, name, model=self.label)
             if name in self._tables:
                 axis = _axis(tuple(tensor.shape), self._rows)
                 rows = tensor.movedim(axis, 0)

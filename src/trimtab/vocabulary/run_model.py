@@ -29,7 +29,7 @@ from trimtab.errors import input_error
 from trimtab.inference.chosen_weights import chosen_weights, place_of
 from trimtab.inference.load import LoadedModel, load_model
 from trimtab.types import Ragged
-from trimtab.vocabulary.change import Init, VocabularyChange, changed_rows
+from trimtab.vocabulary.change import Init, VocabularyChange, changed_rows, check_finite
 from trimtab.vocabulary.fast_vocabulary import FastVocabulary
 from trimtab.vocabulary.model import EditableModel, Facts, Rows, Side, Size
 from trimtab.vocabulary.sentencepiece_vocabulary import SentencePieceVocabulary
@@ -147,6 +147,8 @@ class RunModel:
     ) -> tuple[str, ...]:
         """See `EditableModel`."""
         weights = dict(self._weights)
+        for name, tensor in weights.items():
+            check_finite(tensor, name, model=self.label)
         for name, side in TABLES.items():
             if name in weights:
                 side_ = SHARED if SHARED in changes else side

@@ -38,8 +38,8 @@ def trim_vocabulary(
 
     Special symbols, added tokens, language codes and bytes stay, as do the letters of the texts' alphabets; byte-pair
     encoding keeps what it joins on its way to a kept piece. So every line of the texts is split as before (unless
-    `size` or `min_count` drops some of its pieces), and logits of kept pieces are the same: dropping pieces loses
-    nothing else (Ushio et al. 2023, arXiv 2305.15020). `out` is a run where `model` is one, otherwise a folder in the
+    `size` or `min_count` drops some of its pieces), and logits of kept pieces are the same (compare Ushio et al. 2023,
+    arXiv 2305.15020). `out` is a run where `model` is one, otherwise a folder in the
     form of Hugging Face; it appears when the written files have been opened again and have passed the gate.
 
     Raises InputError where the model or a text cannot be used, RunFailed where the gate finds a difference; then
@@ -89,8 +89,8 @@ def extend_vocabulary(
 
     They continue the training of the tokenizer from the pieces that it makes of the text, so they are reachable;
     characters that had no piece come first. A new row is the mean of the rows of the pieces that it replaces; with
-    `norm_matched` it is made as long as they are on average. The model has to be trained on before it is as good as it
-    was: dropping pieces is harmless, new ones are not. `out` and errors are those of `trim_vocabulary`.
+    `norm_matched` it is made as long as they are on average. No new row has been trained: train the model before you
+    use it. `out` and errors are those of `trim_vocabulary`.
     """
     if not text:
         raise input_error(
@@ -155,11 +155,20 @@ def _sides(subject: EditableModel, side: str, action: str) -> list[Side]:
 
 
 def _read(paths: Sequence[Path | str]) -> list[Text]:
-    """The lines of files of UTF-8, plain or compressed; InputError for what is none."""
+    """The lines of files of UTF-8, plain or compressed; InputError for what is none, and where a file has no text."""
     texts: list[Text] = []
     for path in paths:
         lines = open_lines(Path(path), cache=default_cache())
-        texts.append(Text(str(path), tuple(text_of(lines, number) for number in range(len(lines)))))
+        text = Text(str(path), tuple(text_of(lines, number) for number in range(len(lines))))
+        # A vocabulary that is cut to nothing spells no language any more, and no gate has a line to compare.
+        if not any(map(str.strip, text.lines)):
+            raise input_error(
+                f"{path}: there is no text in it",
+                got=f"{len(text.lines):,} lines, all of them blank" if text.lines else "an empty file",
+                allowed="text in a language of the model",
+                fix="name another file",
+            )
+        texts.append(text)
     return texts
 
 

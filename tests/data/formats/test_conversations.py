@@ -32,7 +32,7 @@ def test_each_shape_of_a_line_is_a_conversation(tmp_path):
 @pytest.mark.parametrize(
     ("line", "got"),
     [
-        ({"text": "a"}, "no messages, and no prompt and completion: only text"),
+        ({"text": "a"}, "no messages, no prompt and completion, no instruction and output: only text"),
         ({"prompt": "a", "completion": 1}, "no list of messages"),
         ({"messages": [{"role": "user"}]}, "message 1 has no text"),
         ({"prompt": "\ud800", "completion": "b"}, "half a character"),
