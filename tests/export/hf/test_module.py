@@ -2,12 +2,13 @@ import pytest
 import torch
 
 import trimtab
-from tests.module_folder import LANGUAGES, module_folder, oracle, oracle_tokenizer
+from tests.module_folder import LANGUAGES, families, module_folder, oracle, oracle_tokenizer
 from tests.module_run import SHORT, again_from_the_middle
 from tests.small_run import small_pairs, small_recipe
+from trimtab.errors import InputError
 
 
-@pytest.mark.parametrize("family", ["marian", "nllb"])
+@pytest.mark.parametrize("family", families(("marian", "nllb"), quick=("marian",)))
 def test_a_translator_is_trained_resumed_and_exported(tmp_path, family):
     module_folder(tmp_path / "base", family)
     path = small_recipe(tmp_path, **SHORT, **{"data.tokenizer": LANGUAGES.get(family)})
@@ -22,4 +23,9 @@ def test_a_translator_is_trained_resumed_and_exported(tmp_path, family):
     assert len(written) == len(lines)
     ours = [trimtab.load_translator(tmp_path / name, beam=2).translate(lines) for name in ("run", "hf")]
     assert ours[0] == ours[1]
+    with pytest.raises(InputError, match="cannot be cut to a shortlist"):
+        trimtab.build_shortlist(tmp_path / "run", out=tmp_path / "shortlist")
+    for name, what in (("run", "a pretrained model that transformers computes"), ("hf", "an exported model")):
+        with pytest.raises(InputError, match=what):
+            trimtab.load_translator(tmp_path / name).with_shortlist(tmp_path / "shortlist")
     again_from_the_middle(tmp_path / "run", tmp_path / "again", path)
