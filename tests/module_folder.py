@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 import sentencepiece
 import torch
 import transformers
@@ -45,6 +46,11 @@ LANGUAGES: dict[str, dict[str, str]] = {
     "mbart50": {"source_language": "en_XX", "target_language": "de_DE"},
 }
 """What `data.tokenizer` has to say for a family."""
+
+
+def families(names: tuple[str, ...], *, quick: tuple[str, ...]) -> list[Any]:
+    """Families to try in the quick suite, and the others marked `slow`."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 def module_folder(folder: Path, family: str, *, dtype: torch.dtype = torch.float32, **changes: Any) -> Path:

@@ -149,7 +149,7 @@ def freeze(model: Any, patterns: Sequence[str]) -> None:
     """Makes weights whose names match a pattern keep their values; InputError for a pattern that matches none, and
     where nothing is left to train."""
     named = dict(model.named_parameters())
-    frozen: set[str] = set()
+    frozen = set(model.frozen)  # what the model never trains, as a module its table of sines
     for pattern in patterns:
         if not (found := {name for name in named if fnmatchcase(name, pattern)}):
             raise input_error(
@@ -164,12 +164,12 @@ def freeze(model: Any, patterns: Sequence[str]) -> None:
             "freeze: nothing is left to train",
             got=f"[{', '.join(patterns)}], which match all {len(named)} weights",
             allowed="patterns that leave some out",
-            fix="freeze the lower layers alone, such as `decoder.blocks.[0-3].*`",
+            fix="freeze the lower layers alone"
+            + (", such as `decoder.blocks.[0-3].*`" if "decoder.blocks.0" in " ".join(named) else ""),
         )
     for name in frozen:
         named[name].requires_grad = False
-    if frozen:
-        model.frozen = frozenset(frozen)
+    model.frozen = frozenset(frozen)
 
 
 def build_stepper(

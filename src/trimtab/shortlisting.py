@@ -15,6 +15,7 @@ from trimtab.config.given_path import RUN, path_text
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.config.run import Recipe
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import Corpus, open_corpora
 from trimtab.data.lexical_table import estimate_lexical_table
@@ -92,7 +93,8 @@ def build_shortlist(
     the vocabulary, and for each source piece its `best` likeliest translations by IBM Model 1, estimated from at most
     `pairs` of the run's training pairs or of the lines of `source` and `target`.
 
-    Raises InputError if the run's data are not where its recipe says, if there is no pair, and if `out` exists.
+    Raises InputError if the run's data are not where its recipe says, if there is no pair, if `out` exists, and for a
+    pretrained model that transformers computes.
     """
     _check_counts(first=first, best=best, pairs=pairs)
     out = Path(path_text(out, name="out", allowed="a new file"))
@@ -100,6 +102,13 @@ def build_shortlist(
     start = time.perf_counter()
     folder = RunFolder(resolve_checkpoint(path_text(run, name="run", allowed=RUN)).run)
     recipe = resolve_paths(load_recipe(folder.recipe))
+    if isinstance(recipe.model, TransformersModel):
+        raise input_error(
+            f"{folder.path}: the output layer of its model cannot be cut to a shortlist",
+            got="a pretrained model that transformers computes",
+            allowed="a run of trimtab's own model",
+            fix="translate without --shortlist",
+        )
     tokenizers = load_tokenizers(folder.tokenizer)
     corpora = _corpora(recipe, source, target, name=str(folder.path))
     sources, targets = _read(corpora, recipe, tokenizers, pairs=pairs)

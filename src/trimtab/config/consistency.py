@@ -37,6 +37,7 @@ def contradictions(recipe: Recipe) -> list[Complaint]:
         _start,
         _adapter,
         _freeze,
+        _module,
         _output_multiplier,
         moving_average_contradictions,
     )
@@ -273,6 +274,22 @@ def _freeze(recipe: Recipe) -> Iterator[Complaint]:
             allowed="a model with `path` or `warm_start`",
             fix="leave `freeze` out, or begin with trained weights: `model.warm_start: RUN`",
         )
+
+
+def _module(recipe: Recipe) -> Iterator[Complaint]:
+    """What a module of transformers, whose rows are padded to many shapes, does not do."""
+    if not isinstance(recipe.model, TransformersModel):
+        return
+    for key in ("compile", "cuda_graph"):
+        if getattr(recipe.step, key) == "on":
+            yield Complaint(
+                path=f"step.{key}",
+                what="trimtab neither compiles nor records modules of transformers, whose padded rows come in many "
+                "shapes",
+                got=f"on, with {recipe.model.path}",
+                allowed="auto or off",
+                fix="leave it out",
+            )
 
 
 def _output_multiplier(recipe: Recipe) -> Iterator[Complaint]:

@@ -138,6 +138,7 @@ def _sides(trained: Trained, folder: Path) -> list[dict[str, Any]]:
     return [
         {
             **_file(folder, file),
+            "symbols": [],
             "side": side,
             "languages": {key: getattr(config, key) for key in LANGUAGES},
             "fingerprint": tokenizer.fingerprint,

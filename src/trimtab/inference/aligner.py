@@ -18,6 +18,7 @@ from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.words import begins_word, num_words, words_of
 from trimtab.errors import InputError, input_error
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.module.seq2seq import Seq2SeqModule
 from trimtab.model.source_attention import watch_source_attention
 from trimtab.types import PackedBatch, Ragged
 
@@ -158,6 +159,11 @@ def aligner_for(
 ) -> Aligner:
     """The aligner of a model, by the head that its training guided, or the layer that usually aligns best. InputError
     for a model without attention to a source."""
+    if isinstance(model, Seq2SeqModule):
+        raise no_aligner(
+            "a pretrained model that transformers computes, which does not show its attention",
+            fix="align with a run that trimtab trained from nothing on the same languages",
+        )
     if not isinstance(model, EncoderDecoder):
         raise no_aligner(f"a model with `task: {recipe.task}`")
     return Aligner(
@@ -181,12 +187,16 @@ def usual_head(recipe: Recipe, layers: int) -> AttentionHead:
     return AttentionHead(max(1, layers - 1), None, reads=False)
 
 
-def no_aligner(got: str) -> InputError:
+def no_aligner(
+    got: str,
+    *,
+    fix: str = "align with the run itself; in Python, `load_translator(RUN).align(sources, translations)` aligns "
+    "translations from anywhere",
+) -> InputError:
     """The error for what gives no alignments."""
     return input_error(
         "alignments: only the attention of one encoder-decoder to its source gives them",
         got=got,
         allowed="one run of `task: translation`, not an export and no ensemble",
-        fix="align with the run itself; in Python, `load_translator(RUN).align(sources, translations)` aligns "
-        "translations from anywhere",
+        fix=fix,
     )

@@ -16,6 +16,7 @@ from trimtab.errors import input_error
 from trimtab.inference.tagged import Tagged
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.kinds import Model
+from trimtab.model.module.seq2seq import Seq2SeqModule
 from trimtab.model.source_prompts import SourcePrompts
 from trimtab.types import Translates
 
@@ -60,11 +61,17 @@ def opener_of(model: Model, tokenizers: Tokenizers) -> Translates:
     return SourcePrompts(model, start=target.start, separator=target.id(SEPARATOR))
 
 
-def cuts_output(model: Translates) -> bool:
-    """Whether the sessions of a model can be cut to a shortlist: all but those of exports."""
-    if isinstance(model, Ensemble):
-        return all(cuts_output(each) for each in model.models)
-    return isinstance(model, EncoderDecoder | SourcePrompts)
+def kept_whole(model: Translates) -> str:
+    """What a model is whose sessions cannot be cut to a shortlist, in words; empty for one whose sessions can."""
+    match model:
+        case Ensemble():
+            return next(filter(None, map(kept_whole, model.models)), "")
+        case EncoderDecoder() | SourcePrompts():
+            return ""
+        case Seq2SeqModule():
+            return "a pretrained model that transformers computes"
+        case _:
+            return "an exported model"
 
 
 def document_context(recipe: Recipe, tokenizers: Tokenizers, *, num_tags: int) -> DocumentContext:

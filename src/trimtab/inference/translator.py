@@ -25,7 +25,7 @@ from trimtab.errors import InputError, input_error
 from trimtab.inference.aligner import Aligner, Links, in_blocks, no_aligner, render_links
 from trimtab.inference.document_streams import gathered, restored_documents
 from trimtab.inference.recorded import with_dynamic_shapes
-from trimtab.inference.setup import cuts_output, document_context, translation_setup
+from trimtab.inference.setup import document_context, kept_whole, translation_setup
 from trimtab.inference.shortlist_file import read_shortlist
 from trimtab.inference.sizes import checked_batch_tokens, checked_max_length
 from trimtab.inference.tagged import Tagged
@@ -124,11 +124,15 @@ class Translator:
         """The same translator, in whose output layer a batch has only the pieces that its source may need, as the file
         that `trimtab.build_shortlist` wrote says: faster on a CPU, and a few translations differ.
 
-        Raises InputError for a file of other vocabularies, for an export, and on a GPU, which it would not make faster.
+        Raises InputError for a file of other vocabularies, for an export and a pretrained model that transformers
+        computes, and on a GPU, which it would not make faster.
         """
         setup = self.setup
-        if not isinstance(setup.tokenizer, Tagged) or not cuts_output(setup.model):
-            raise _no_shortlists("an exported model", fix="translate with the run itself")
+        assert isinstance(setup.tokenizer, Tagged), "the tokenizer of a translator puts tags before lines"
+        if kept := kept_whole(setup.model):
+            raise _no_shortlists(
+                kept, fix="leave --shortlist out, or translate with a run of trimtab's own model"
+            )
         if setup.device.type != "cpu":
             raise _no_shortlists(f"a model on {setup.device.type}", fix="add --device cpu, or leave it out")
         shortlist = read_shortlist(path, tokenizers=setup.tokenizer.inner)
@@ -369,7 +373,7 @@ def _no_shortlists(got: str, *, fix: str) -> InputError:
     return input_error(
         "--shortlist: only makes runs faster that translate line by line on a CPU",
         got=got,
-        allowed="a run on a CPU, without --documents",
+        allowed="a run of trimtab's own model on a CPU, without --documents",
         fix=fix,
     )
 

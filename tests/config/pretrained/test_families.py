@@ -63,6 +63,8 @@ def test_a_recipe_records_what_the_files_say(tmp_path):
         (MARIAN, {"data.tokenizer": {"kind": "sentencepiece"}}, "knows the ids of its own tokenizer alone"),
         (MARIAN, {"model.trained_layers": 1}, "only classifiers can keep layers"),
         (MARIAN, {"adapter": {"kind": "lora"}}, "does not adapt modules of transformers"),
+        (MARIAN, {"step.compile": "on"}, "neither compiles nor records"),
+        (MARIAN, {"step.cuda_graph": "on"}, "neither compiles nor records"),
         (MARIAN, {"data.train": [{"source": "a", "target": "b", "tags": ["<x>"]}]}, "has no tags"),
         (MARIAN, {"data.train": [BOTH]}, "reads one language"),
         (MARIAN, {"data.transforms": [{"kind": "protect"}]}, "needs symbols"),

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from tests.label_run import label_sources, small_texts
-from tests.module_folder import ENCODERS, module_folder
+from tests.module_folder import ENCODERS, families, module_folder
 from trimtab.build import build
 from trimtab.errors import InputError
 
@@ -14,7 +14,7 @@ def parts_of(folder, family, **model):
     return build(*label_sources(folder, model=given, **changes), device=torch.device("cpu"))
 
 
-@pytest.mark.parametrize("family", ENCODERS)
+@pytest.mark.parametrize("family", families(ENCODERS, quick=("bert",)))
 def test_logits_are_those_of_transformers(tmp_path, family):
     parts = parts_of(tmp_path, family)
     parts.model.fill(parts.recipe.model.path)
