@@ -10,6 +10,8 @@ from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.positions import PositionSettings
 from trimtab.config.run import Model, Recipe
+from trimtab.config.transformers_model import TransformersModel
+from trimtab.errors import InputError, input_error
 from trimtab.fit.shape import Layer, Shape, Stack, Weights, frozen
 from trimtab.fit.vocabulary import LABELS, Vocabulary
 
@@ -34,8 +36,20 @@ def shape_of(model: Model, vocabulary: Vocabulary, *, max_tokens: int) -> Shape:
             return _decoder(model, vocabulary, positions)
         case EncoderModel():
             return _classifier(model, vocabulary, positions)
+        case TransformersModel():
+            raise not_planned(model)
         case _:
             assert_never(model)
+
+
+def not_planned(model: TransformersModel) -> InputError:
+    """The error for a model that transformers computes."""
+    return input_error(
+        "a model that transformers computes has no plan: what its layers keep for the backward pass is not known",
+        got=f"{model.path} ({model.family or 'unknown architecture'})",
+        allowed="the models of trimtab, and Llama, Mistral, Qwen2 and Qwen3, which trimtab computes itself",
+        fix="start `trimtab train`: it tries the longest micro-batch first and says at once if it does not fit",
+    )
 
 
 def rounded(number: int, multiple: int = ROWS) -> int:
