@@ -1,4 +1,4 @@
-from types import SimpleNamespace
+from dataclasses import replace
 
 import pytest
 import torch
@@ -69,7 +69,7 @@ def on_a_gpu(parts, monkeypatch, **recipe):
     """The parts of a run as if they were on a GPU of 8 GiB, with changes to their recipe."""
     monkeypatch.setattr(memory, "gpu_of", lambda device: card(8.0))
     changed = parts.recipe.model_copy(update=recipe)
-    return SimpleNamespace(device=torch.device("cuda"), recipe=changed)
+    return replace(parts, device=torch.device("cuda"), recipe=changed)
 
 
 def test_a_run_on_a_gpu_begins_with_its_plan(parts, monkeypatch):
