@@ -21,6 +21,7 @@ from trimtab.config.model import EncoderDecoderModel
 from trimtab.fit.activations import Program
 from trimtab.model import block as blocks
 from trimtab.model.block import DecoderBlock, EncoderBlock, Source
+from trimtab.model.low_rank import with_low_rank
 from trimtab.model.positions.kind import PositionInputs, RotaryCosSin
 from trimtab.model.sequence_layout import SequenceLayout
 
@@ -99,6 +100,9 @@ def as_on_cuda(how: Program) -> Generator[None]:
     def plain_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return torch._C._nn.linear(cast(x), cast(weight), cast(bias))
 
+    def low_rank(x: Tensor, *rest: Tensor | None) -> Tensor:
+        return with_low_rank(cast(x), *rest)
+
     def rms_norm(self: nn.RMSNorm, x: Tensor) -> Tensor:
         if how.compiled:  # the compiler has operations of its own for it
             found = torch.ops.aten._fused_rms_norm(
@@ -129,6 +133,7 @@ def as_on_cuda(how: Program) -> Generator[None]:
         patch.object(nn.LayerNorm, "forward", layer_norm),
         patch.object(blocks.F, "dropout", dropout),
         patch("trimtab.model.lora.F.linear", plain_linear),
+        patch("trimtab.model.lora.with_low_rank", low_rank),
         patch.object(blocks, "attend", attend),
     ):
         yield

@@ -55,7 +55,7 @@ programs = st.builds(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(decoders, programs)
 def test_saved_bytes_of_plain_decoder_layers_are_those_of_the_formula(model, how):
     counted, _, _ = counted_decoder(model, how)
@@ -68,7 +68,7 @@ def test_plain_layers_copy_each_matrix_in_half_precision_once():
     assert rest == 2 * sum(weight.numel() for weight in layer.parameters() if weight.ndim == 2)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     st.sampled_from([0.0, 0.1]),
     st.sampled_from(["layer", "rms"]),
@@ -100,14 +100,22 @@ def planned_translator(model, how):
 
 
 @pytest.mark.parametrize(
-    "targets", ["all_linear", ("q_proj", "v_proj"), ("up_proj",), ("down_proj", "o_proj")]
+    ("targets", "dora"),
+    [
+        ("all_linear", False),
+        ("all_linear", True),
+        (("q_proj", "v_proj"), False),
+        (("q_proj", "v_proj"), True),
+        (("up_proj",), False),
+        (("down_proj", "o_proj"), True),
+    ],
 )
-def test_a_frozen_map_without_an_adapter_keeps_nothing_of_what_enters_it(targets):
+def test_a_frozen_map_without_an_adapter_keeps_nothing_of_what_enters_it(targets, dora):
     from trimtab.model.block import DecoderBlock
     from trimtab.model.lora import LoraLinear, fused_maps
 
     model, how = decoder(), Program("bf16_mixed", compiled=False)
-    adapter = LoraAdapter(rank=4, targets=targets)
+    adapter = LoraAdapter(rank=4, targets=targets, dora=dora)
     (stack,) = with_adapter(shape_of(model, WORDS, max_tokens=64), adapter).stacks
     with as_on_cuda(how):
         layer, run, angles = decoder_layer(model, how)
@@ -119,7 +127,7 @@ def test_a_frozen_map_without_an_adapter_keeps_nothing_of_what_enters_it(targets
         for owner, name, parts in [*fused_maps(layer)]:
             chosen = tuple(part._replace(adapted=part.name in adapter.names) for part in parts)
             if any(part.adapted for part in chosen):
-                setattr(owner, name, LoraLinear(getattr(owner, name), chosen, rank=4, scale=1.0))
+                setattr(owner, name, LoraLinear(getattr(owner, name), chosen, rank=4, scale=1.0, dora=dora))
         counted, _ = saved_bytes(layer, run)
     assert counted - angles == of_layer(stack.layer, how).total() * TOKENS
 

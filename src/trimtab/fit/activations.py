@@ -17,6 +17,7 @@ the bytes of a number in products (2, or 4 in fp32) and r those of the residual 
 | relu; gelu or silu; gated      | hF; 2hF; 4hF                           | hF; 2hF; 3hF                            |
 | dropout, each                  | D                                      | D                                       |
 | attention to a source          | hD + hH + hH + 4n, and 4D of its norm  | 4D more, hD less for the norm before it |
+| a map with LoRA of rank R; DoRA | hR; as many as it has outputs more     | the same                                |
 | of a source token, each layer  | hD + h 2K                              | hD + h 2K                               |
 """
 
@@ -78,7 +79,7 @@ def of_layer(layer: Layer, how: Program) -> Counter[Kind]:
     found["dropout"] = layer.dim * (3 if layer.cross else 2) if layer.drops else 0
     found["norms"] = _compiled_norms(layer, how) if how.compiled else _norms(layer, how)
     found["linear inputs"] = _linear_inputs(layer, how)
-    found["adapters"] = how.half * sum(width for _, width in layer.adapters)
+    found["adapters"] = how.half * (sum(width for _, width in layer.adapters) + layer.scaled)
     return found
 
 

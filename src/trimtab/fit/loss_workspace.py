@@ -41,7 +41,8 @@ def loss_workspace(shape: Shape, how: Program, *, targets: int, triton: bool = T
     rows, dim = shape.rows, shape.dim
     hidden = 4 if shape.final_norm or how.is_whole else how.residual(shape.stacks[-1].layer)
     matrix = next(each for each in shape.weights if each.part == ("embedding" if shape.tied else "output"))
-    size = _bytes_of(matrix.trained, how)
+    narrow = not matrix.trained and any(stack.layer.frozen for stack in shape.stacks)
+    size = how.half if narrow and narrows_frozen(how) else how.weight
     limit = CHUNK_BYTES if triton else SLOW_CHUNK_BYTES
     sizes = (hidden, size, how.half)
     piece = tiling(targets, rows, dim, sizes=sizes, trains_weights=matrix.trained, limit=limit)
@@ -61,9 +62,9 @@ def loss_workspace(shape: Shape, how: Program, *, targets: int, triton: bool = T
     )
 
 
-def _bytes_of(trained: bool, how: Program) -> int:
-    """Of a number of the output matrix; frozen matrices are kept in half precision where products are."""
-    return how.weight if trained else how.half
+def narrows_frozen(how: Program) -> bool:
+    """Whether frozen matrices under an adapter are kept in half precision."""
+    return how.packed and how.precision == "bf16_mixed"
 
 
 def tiling(

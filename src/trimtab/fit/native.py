@@ -1,7 +1,8 @@
 """The shapes of trimtab's own models, from a recipe; the numbers of their weights are exact."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import assert_never
 
 from trimtab.config.adapter import LoraAdapter
@@ -10,18 +11,25 @@ from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.positions import PositionSettings
 from trimtab.config.run import Model, Recipe
-from trimtab.fit.shape import Layer, Shape, Stack, Weights, frozen
+from trimtab.config.transformers_model import TransformersModel
+from trimtab.errors import InputError, input_error
+from trimtab.fit.shape import Layer, Shape, Stack, Weights
 from trimtab.fit.vocabulary import LABELS, Vocabulary
 
 ROWS = 64
 """Vocabularies and positions are rounded up to a multiple of this."""
 GATED = ("swiglu", "geglu")
+TABLES = ("embedding", "output", "position")
+OWNERS = {"qkv": "attention.", "out": "attention.", "up": "feed_forward.", "down": "feed_forward."}
+"""Where a layer has the maps of `fused_maps` whose names do not say it."""
 
 
 def native_shape(recipe: Recipe, vocabulary: Vocabulary) -> Shape:
-    """The shape of a recipe's model, its adapter included."""
+    """The shape of a recipe's model, its adapter included; what the recipe freezes is not trained."""
     shape = shape_of(recipe.model, vocabulary, max_tokens=recipe.data.max_tokens)
-    return shape if recipe.adapter is None else with_adapter(shape, recipe.adapter)
+    if recipe.adapter is not None:
+        return with_adapter(shape, recipe.adapter)
+    return with_frozen(shape, recipe.freeze) if recipe.freeze else shape
 
 
 def shape_of(model: Model, vocabulary: Vocabulary, *, max_tokens: int) -> Shape:
@@ -34,8 +42,20 @@ def shape_of(model: Model, vocabulary: Vocabulary, *, max_tokens: int) -> Shape:
             return _decoder(model, vocabulary, positions)
         case EncoderModel():
             return _classifier(model, vocabulary, positions)
+        case TransformersModel():
+            raise not_planned(model)
         case _:
             assert_never(model)
+
+
+def not_planned(model: TransformersModel) -> InputError:
+    """The error for a model that transformers computes."""
+    return input_error(
+        "a model that transformers computes has no plan: what its layers keep for the backward pass is not known",
+        got=f"{model.path} ({model.family or 'unknown architecture'})",
+        allowed="the models of trimtab, and Llama, Mistral, Qwen2 and Qwen3, which trimtab computes itself",
+        fix="start `trimtab train`: it tries the longest micro-batch first and says at once if it does not fit",
+    )
 
 
 def rounded(number: int, multiple: int = ROWS) -> int:
@@ -64,8 +84,10 @@ def _decoder(model: DecoderModel, vocabulary: Vocabulary, positions: int) -> Sha
     weights = [Weights("embedding", (rows, model.dim), "embedding")]
     if not model.tie_embeddings:
         weights.append(Weights("output", (rows, model.dim), "output"))
-    trained, table = _positions(model.position_settings, positions, model.dim, model.size_of_heads)
-    weights += [*trained, *layer_weights(layer, model.layers, bias=model.bias)]
+    trained, table = _positions(
+        model.position_settings, positions, model.dim, model.size_of_heads, side="target"
+    )
+    weights += [*trained, *_of_side("decoder", layer_weights(layer, model.layers, bias=model.bias))]
     if layer.norm_first:
         weights += norm_weights("decoder.norm", layer.norm, model.dim)
     return Shape(
@@ -95,8 +117,9 @@ def _encoder_decoder(model: EncoderDecoderModel, vocabulary: Vocabulary, positio
     ):
         own = model.encoder if side == "encoder" else model.decoder
         layer = _layer_of(own, settings, cross=side == "decoder")
-        trained, table = _positions(settings, positions, model.dim, model.dim // own.heads)
-        weights += [*trained, *layer_weights(layer, layers, bias=model.bias)]
+        of = "source" if side == "encoder" else "target"
+        trained, table = _positions(settings, positions, model.dim, model.dim // own.heads, side=of)
+        weights += [*trained, *_of_side(side, layer_weights(layer, layers, bias=model.bias))]
         if layer.norm_first:
             weights += norm_weights(f"{side}.norm", model.norm, model.dim)
         stacks.append(Stack(layer, layers, reads_source=side == "encoder"))
@@ -116,13 +139,15 @@ def _encoder_decoder(model: EncoderDecoderModel, vocabulary: Vocabulary, positio
 
 def _classifier(model: EncoderModel, vocabulary: Vocabulary, positions: int) -> Shape:
     layer = _layer_of(model, model.position_settings, cross=False)
-    trained, table = _positions(model.position_settings, positions, model.dim, model.dim // model.heads)
+    trained, table = _positions(
+        model.position_settings, positions, model.dim, model.dim // model.heads, side="source"
+    )
     rows = rounded(vocabulary.labels)
     weights = [
         Weights("embedding", (rounded(vocabulary.source), model.dim), "embedding"),
         Weights("output", (rows, model.dim), "output"),
         *trained,
-        *layer_weights(layer, model.layers, bias=model.bias),
+        *_of_side("encoder", layer_weights(layer, model.layers, bias=model.bias)),
     ]
     if layer.norm_first:
         weights += norm_weights("encoder.norm", model.norm, model.dim)
@@ -160,11 +185,11 @@ def _layer_of(
 
 
 def _positions(
-    settings: PositionSettings, positions: int, dim: int, head_size: int
+    settings: PositionSettings, positions: int, dim: int, head_size: int, *, side: str
 ) -> tuple[list[Weights], int]:
     """Trained vectors, and the bytes of a table that is not trained."""
     if settings.is_trained:
-        return [Weights("positions", (positions, dim), "position")], 0
+        return [Weights(f"{side}_positions", (positions, dim), "position")], 0
     if settings.rotates:
         return [], positions * head_size * 4
     return [], positions * dim * 4 if settings.adds_vectors else 0
@@ -203,12 +228,49 @@ def layer_weights(layer: Layer, count: int, *, bias: bool | str) -> Iterator[Wei
     yield from linear("feed_forward.down", dim, layer.feed_forward, biased=everywhere)
 
 
+def _of_side(side: str, weights: Iterable[Weights]) -> Iterator[Weights]:
+    """With the names that they have in the model, `#` for the number of the layer."""
+    for each in weights:
+        yield replace(each, name=f"{side}.blocks.#.{each.name}")
+
+
+def with_frozen(shape: Shape, patterns: Sequence[str]) -> Shape:
+    """The shape with the weights frozen whose names match a pattern, as `build.freeze` does. InputError for a pattern
+    that matches none."""
+    met: set[str] = set()
+    weights: list[Weights] = []
+    for each in shape.weights:
+        matches = [{one for one in patterns if fnmatchcase(name, one)} for name in names_of(each)]
+        met.update(*matches)
+        count = sum(bool(found) for found in matches)
+        weights += [replace(each, count=count, trained=False)] if count else []
+        weights += [replace(each, count=each.count - count)] if count < each.count else []
+    if unmet := [each for each in patterns if each not in met]:
+        raise input_error(
+            "freeze: no weight of the model has such a name",
+            got=unmet[0],
+            allowed=", ".join(name for each in shape.weights[:3] for name in names_of(each)[:1]) + ", ...",
+            fix="write names of weights, or patterns such as `decoder.blocks.[0-3].*`",
+        )
+    return replace(shape, weights=tuple(weights))
+
+
+def names_of(weights: Weights) -> list[str]:
+    """The names that tensors of one shape have in trimtab's own models."""
+    name = weights.name.replace(".shift", ".bias")
+    if weights.part in TABLES:
+        name += ".weight"
+    return [name.replace("#", str(number)) for number in range(weights.count)]
+
+
 def with_adapter(shape: Shape, adapter: LoraAdapter) -> Shape:
-    """The shape with all weights frozen and the adapter's beside them."""
+    """The shape with all weights frozen and the adapter's beside them; embeddings stay trained, and matrices of the
+    layers are packed in 4 bits, where it says so."""
     more: list[Weights] = []
     stacks: list[Stack] = []
     for stack in shape.stacks:
         fused: list[tuple[str, int]] = []
+        scaled = 0
         for name, inputs, parts in fused_maps(stack.layer):
             rows = [size for part, size in parts if part in adapter.names]
             if not rows:
@@ -219,8 +281,26 @@ def with_adapter(shape: Shape, adapter: LoraAdapter) -> Shape:
             more += [
                 Weights(f"{name}.lora_b", (size, adapter.rank), "adapter", stack.layers) for size in rows
             ]
-        stacks.append(replace(stack, layer=replace(stack.layer, adapters=tuple(fused))))
-    return replace(shape, weights=(*frozen(shape.weights), *more), stacks=tuple(stacks))
+            if adapter.dora:
+                scaled += sum(size for _, size in parts)
+                more.append(Weights(f"{name}.magnitude", (sum(rows),), "vector", stack.layers))
+        stacks.append(replace(stack, layer=replace(stack.layer, adapters=tuple(fused), scaled=scaled)))
+    weights = [
+        each if adapter.embeddings == "train" and each.part in TABLES else replace(each, trained=False)
+        for each in shape.weights
+    ]
+    if adapter.quantize_base == "nf4":
+        rows_of = dict(_rows_of_maps(shape))
+        weights = [replace(each, packed_rows=rows_of.get(each.name, ())) for each in weights]
+    return replace(shape, weights=(*weights, *more), stacks=tuple(stacks))
+
+
+def _rows_of_maps(shape: Shape) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Each linear map of the layers by the name of its weights, and the rows of the maps that are fused in it."""
+    for stack in shape.stacks:
+        side = "encoder" if stack.reads_source else "decoder"
+        for name, _, parts in fused_maps(stack.layer):
+            yield f"{side}.blocks.#.{OWNERS.get(name, '')}{name}.weight", tuple(size for _, size in parts)
 
 
 def fused_maps(layer: Layer) -> Iterator[tuple[str, int, tuple[tuple[str, int], ...]]]:

@@ -1,6 +1,7 @@
 """The memory of a run, byte by byte before its first step."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -11,7 +12,7 @@ from trimtab.fit import constants
 from trimtab.fit.activations import Program, of_layer, of_norm, of_source, once
 from trimtab.fit.batches import Slots, slots_of
 from trimtab.fit.gpus import Gpu
-from trimtab.fit.loss_workspace import loss_workspace
+from trimtab.fit.loss_workspace import loss_workspace, narrows_frozen
 from trimtab.fit.memory_size import GIB
 from trimtab.fit.native import native_shape
 from trimtab.fit.optimizer_memory import kept_bytes, passing_bytes
@@ -22,6 +23,8 @@ TILED_LONGEST = 512
 TILED_SIZES = (32, 64, 128)
 """Up to this length of a segment, heads of these sizes attend in tiles, which share keys without repeating them
 (`model/tiled`)."""
+BLOCK, GROUP, CODES = 64, 256, 256
+"""Weights to a scale in 4 bits, scales to a scale of theirs, and values of 8 bits."""
 CASTS_FROM = (2, 13)
 """Version of PyTorch whose autocast was seen to list `rms_norm`; 2.11 does not."""
 COMPILES_FROM_TARGETS = 30_000_000
@@ -170,8 +173,22 @@ def _gaps(run: Run, passing: int) -> int:
 
 
 def weight_bytes(weights: Weights, size: int) -> int:
-    """Bytes of tensors with numbers of a size, as the allocator rounds them."""
+    """Bytes of tensors with numbers of a size, as the allocator rounds them; packed ones have a size of their own."""
+    if weights.packed_rows:
+        return weights.count * four_bit_bytes(weights.packed_rows, weights.shape[1])
     return weights.count * rounded_block(weights.each * size)
+
+
+def four_bit_bytes(rows: Sequence[int], columns: int) -> int:
+    """Bytes of a linear map in 4 bits, as `model/four_bit.py` packs each of its matrices: two codes to a byte, scales
+    of 8 bits, those of the scales in float32, their mean; and once 256 values of scales."""
+    total = rounded_block(4 * CODES)
+    for count in rows:
+        numbers = count * columns
+        scales = -(-numbers // BLOCK)
+        sizes = ((numbers + 1) // 2, scales, 4 * -(-scales // GROUP), 4)
+        total += sum(map(rounded_block, sizes))
+    return total
 
 
 def rounded_block(size: int) -> int:
@@ -183,7 +200,7 @@ def _held(run: Run) -> dict[str, int]:
     """What stays between steps."""
     recipe, shape, how = run.recipe, run.shape, run.how
     trained = [each for each in shape.weights if each.trained]
-    narrow = recipe.adapter is not None and how.packed and how.precision == "bf16_mixed"
+    narrow = recipe.adapter is not None and narrows_frozen(how)
     held = {
         "weights": sum(weight_bytes(each, how.weight) for each in trained),
         "frozen weights": sum(
@@ -300,7 +317,18 @@ def passing_layer(layer: Layer, run: Run) -> int:
     saved = half * layer.feed_forward
     streams = (run.how.residual(layer) + 4 + half) * dim
     matrix = layer.feed_forward * dim * (2 if layer.gated else 1)
-    return (widest - saved + streams) * tokens + (0 if layer.frozen else (2 + run.how.weight) * matrix)
+    return (widest - saved + streams) * tokens + _passing_matrix(layer, run) * matrix
+
+
+def _passing_matrix(layer: Layer, run: Run) -> int:
+    """Bytes for each number of a layer's largest matrix: its copy and its gradient; or its unpacked parts and the
+    matrix that they are joined to; or nothing."""
+    if not layer.frozen:
+        return 2 + run.how.weight
+    adapter = run.recipe.adapter
+    if adapter is None or adapter.quantize_base == "none":
+        return 0
+    return run.how.half * (2 if layer.gated else 1)
 
 
 def _evaluation(run: Run, base: int, reserved: int) -> int:
@@ -308,9 +336,10 @@ def _evaluation(run: Run, base: int, reserved: int) -> int:
     beside what stays; a recorded step keeps its pool meanwhile."""
     if not run.evaluates:
         return 0
-    weights = sum(weight_bytes(each, run.how.weight) for each in run.shape.weights)
+    weights = sum(weight_bytes(each, run.how.weight) for each in run.shape.weights if not each.packed_rows)
     if run.recipe.adapter is not None and run.how.packed:
         weights //= 2
+    weights += sum(weight_bytes(each, 0) for each in run.shape.weights if each.packed_rows)
     averaged = weights if run.recipe.evaluate.weights == "ema" else 0
     tokens = run.slots.target + run.slots.source
     widest = max(stack.layer.feed_forward * (3 if stack.layer.gated else 2) for stack in run.shape.stacks)

@@ -1,7 +1,7 @@
 """What a plan must know of a model: its tensors by shape, and what each kind of layer computes."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
@@ -19,6 +19,8 @@ class Weights:
     count: int = 1
     """How many there are: one for each layer, mostly."""
     trained: bool = True
+    packed_rows: tuple[int, ...] = ()
+    """Rows of the matrices that it is kept as in 4 bits, one below another; none where it is not packed."""
 
     @property
     def each(self) -> int:
@@ -60,6 +62,9 @@ class Layer:
     biased: bool = False
     adapters: tuple[tuple[str, int], ...] = ()
     """Linear maps with a LoRA adapter, by name, and the rank times the number of maps that are fused in each."""
+
+    scaled: int = 0
+    """Outputs of the linear maps whose rows DoRA scales."""
 
     @property
     def query_width(self) -> int:
@@ -125,8 +130,3 @@ class Shape:
         return sum(
             each.numbers for each in self.weights if each.part in wanted and trained in (None, each.trained)
         )
-
-
-def frozen(weights: Iterable[Weights]) -> tuple[Weights, ...]:
-    """The same, none of them trained."""
-    return tuple(replace(each, trained=False) for each in weights)

@@ -50,10 +50,11 @@ def solve(situation: Situation, size: Size) -> Solved:
                 )
             return _largest(situation, "adapter.rank", (1, HIGHEST_RANK, 1), _rank)
         case "dim":
-            if recipe.model.kind == "pretrained":
+            if recipe.begins_trained:
                 raise input_error(
-                    "--solve dim: the sizes of a pretrained model are given",
-                    got="model.kind: pretrained",
+                    "--solve dim: a model that begins with trained weights has their sizes",
+                    got=f"model.kind: {recipe.model.kind}"
+                    + (", with warm_start" if recipe.model.warm_start else ""),
                     allowed="batch, length or rank",
                     fix="`--solve batch`",
                 )
@@ -126,11 +127,8 @@ def _rank(recipe: Recipe, rank: int) -> tuple[Recipe, tuple[str, ...]]:
 
 def _unit(recipe: Recipe) -> int:
     """Widths that all heads divide into even sizes."""
-    model = recipe.model
-    heads = {
-        model.heads,
-        *(getattr(model, key, None) or model.heads for key in ("encoder_heads", "decoder_heads")),
-    }
+    own = [getattr(recipe.model, key, None) for key in ("heads", "encoder_heads", "decoder_heads")]
+    heads: set[int] = {each for each in own if each}
     unit = 1
     for each in heads:
         unit = unit * each if unit % each else unit

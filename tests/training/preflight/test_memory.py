@@ -1,8 +1,13 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
+from tests.fit.planning import card
 from tests.label_run import label_parts
 from tests.small_run import small_parts
+from trimtab.config.transformers_model import TransformersModel
+from trimtab.training.preflight import memory
 from trimtab.training.preflight.memory import is_out_of_memory, longest_batch
 
 
@@ -58,3 +63,31 @@ def test_the_micro_batches_of_a_classifier_are_counted_in_examples(tmp_path):
     (finding,) = longest_batch(parts)
     assert f"a micro-batch of {examples} examples does not fit" in finding.message
     assert f"step.tokens_per_micro_batch to {examples // 2};" in finding.fix
+
+
+def on_a_gpu(parts, monkeypatch, **recipe):
+    """The parts of a run as if they were on a GPU of 8 GiB, with changes to their recipe."""
+    monkeypatch.setattr(memory, "gpu_of", lambda device: card(8.0))
+    changed = parts.recipe.model_copy(update=recipe)
+    return replace(parts, device=torch.device("cuda"), recipe=changed)
+
+
+def test_a_run_on_a_gpu_begins_with_its_plan(parts, monkeypatch):
+    assert memory.planned_memory(parts) == ""
+    assert "reserved at the peak is planned" in memory.planned_memory(on_a_gpu(parts, monkeypatch))
+
+
+def test_what_has_no_plan_is_told_and_stops_no_run(parts, monkeypatch):
+    foreign = TransformersModel(path="base", family="marian", dim=8, num_ids=20, num_source_ids=20)
+    given = on_a_gpu(parts, monkeypatch, model=foreign)
+    told = memory.planned_memory(given)
+    assert told.startswith("memory: not planned: a model that transformers computes has no plan")
+    assert memory.planned_fix(given.recipe, given.device) == ""
+
+
+def test_a_fault_of_the_planner_stops_no_run(parts, monkeypatch):
+    given = on_a_gpu(parts, monkeypatch)
+    monkeypatch.setattr("trimtab.fit.plan.native_shape", lambda *_: 1 / 0)
+    monkeypatch.setattr("trimtab.fit.ask.native_shape", lambda *_: 1 / 0)
+    assert "ZeroDivisionError" in memory.planned_memory(given)
+    assert memory.planned_fix(given.recipe, given.device) == ""

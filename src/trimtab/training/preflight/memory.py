@@ -58,7 +58,10 @@ def planned_fix(recipe: Recipe, device: torch.device) -> str:
         return ""
     from trimtab.fit.ask import changes_after_running_out
 
-    changes = changes_after_running_out(recipe, gpu_of(device))
+    try:
+        changes = changes_after_running_out(recipe, gpu_of(device))
+    except Exception:  # of any kind: what ran out of memory is still to be said
+        return ""
     return f"train with {changes}, which `trimtab fit` proposes and explains" if changes else ""
 
 
@@ -71,16 +74,18 @@ def gpu_of(device: torch.device) -> "Gpu":
 
 
 def planned_memory(parts: Checked) -> str:
-    """One line before a run: what the planner expects of its GPU; empty on a CPU, and where it has no plan."""
+    """One line before a run: what the planner expects of its GPU, or why it has no plan; empty on a CPU."""
     if parts.device.type != "cuda":
         return ""
     from trimtab.fit.memory_size import in_gib
 
-    gpu = gpu_of(parts.device)
     try:
+        gpu = gpu_of(parts.device)
         plan = plan_of(parts.recipe, gpu)
-    except InputError:
-        return ""
+    except InputError as error:
+        return f"memory: not planned: {one_line(error.problems[0].what)}"
+    except Exception as error:  # of any kind: a run does not depend on its plan
+        return f"memory: not planned, for the planner failed: {one_line(f'{type(error).__name__}: {error}'[:200])}"
     return (
         f"memory: {in_gib(plan.reserved)} reserved at the peak is planned, {in_gib(plan.driver)} with CUDA's own, of "
         f"{in_gib(gpu.memory)}"
