@@ -15,6 +15,8 @@ from trimtab.inference import load_model, load_translator
 from trimtab.inference.together import load_adapted_translator
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 LINES = ["the small ship turns", "never the wind pulls", "red boat"]
 FAST = {**SHORT, "data.tokenizer": None, "step.optimizer": {"kind": "adamw", "learning_rate": 0.02}}
 
@@ -61,7 +63,9 @@ def test_an_adapter_goes_with_one_run(adapted, trained_run):
 
 
 def test_a_merge_is_proven_by_transformers(adapted, tmp_path):
-    assert export_model(str(adapted), out=tmp_path / "merged").gate.passed
+    few = tmp_path / "few.txt"
+    few.write_text("\n".join(LINES))
+    assert export_model(str(adapted), out=tmp_path / "merged", source=few, reference=few).gate.passed
 
 
 def test_a_resumed_run_ends_with_the_same_bits(adapted, tmp_path):

@@ -48,12 +48,13 @@ def test_memory_that_may_be_pinned_is_left_alone(pair):
 @pytest.mark.parametrize(
     "pair",
     [
-        ("GradScaler()", "GradScaler(enabled=amp)"),
+        ("GradScaler()", "GradScaler(enabled=False)"),
+        ("GradScaler()", "GradScaler(**options)"),
         ("import torch\n", "import torch\nfrom accelerate import Accelerator\n"),
         ("    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n", ""),
     ],
 )
-def test_a_scaler_that_may_be_off_or_anothers_is_left_alone(pair):
+def test_a_scaler_that_is_off_or_anothers_is_left_alone(pair):
     assert of_example(p304) == ["error"]
     assert of_example(p304, pair) == []
 

@@ -11,6 +11,15 @@ from trimtab.inference.generating import load_generator, with_adapter
 from trimtab.launch import train
 
 pytest.importorskip("peft")
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
+
+@pytest.fixture
+def few(tmp_path):
+    """Lines that the gate reads; those that it takes by itself are many."""
+    file = tmp_path / "few.txt"
+    file.write_text("the red ship\n\nturns the wind\n")
+    return file
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +41,8 @@ def test_the_base_with_the_adapter_writes_what_the_run_writes(exported, lora_run
     assert both["run"] == both["adapter"]
 
 
-def test_merging_is_proven_by_what_transformers_reads_again(lora_run, tmp_path):
-    report = export_model(str(lora_run), out=tmp_path / "merged")
+def test_merging_is_proven_by_what_transformers_reads_again(lora_run, tmp_path, few):
+    report = export_model(str(lora_run), out=tmp_path / "merged", source=few)
     assert report.gate.passed
     assert not any("lora" in each.name for each in report.folder.iterdir())
 
@@ -76,22 +85,19 @@ def test_gradients_are_those_of_peft(exported, lora_run):
 @pytest.mark.parametrize(
     "adapter",
     [
-        {"dora": True},
-        {"quantize_base": "nf4"},
-        {"quantize_base": "nf4", "dora": True},
-        {"embeddings": "train"},
+        pytest.param({"dora": True}, marks=pytest.mark.slow, id="dora"),
+        pytest.param({"quantize_base": "nf4"}, marks=pytest.mark.slow, id="nf4"),
+        pytest.param({"quantize_base": "nf4", "dora": True}, id="nf4_dora"),
+        pytest.param({"embeddings": "train"}, id="embeddings"),
     ],
-    ids=["dora", "nf4", "nf4_dora", "embeddings"],
 )
-def test_every_kind_computes_in_peft_and_merged_what_it_does_in_the_trainer(adapter, tmp_path):
+def test_every_kind_computes_in_peft_and_merged_what_it_does_in_the_trainer(adapter, tmp_path, few):
     """The gate compares all logits within 1e-4; that of a merge is read from the saved files again."""
     pytest.importorskip("bitsandbytes")
     pretrained_folder(tmp_path / "base")
     fast = {"step.optimizer": {"kind": "adamw", "learning_rate": 0.01}, "length": "2 steps"}
     recipe = pretrained_recipe(tmp_path, adapter={"rank": 4, **adapter}, **fast)
     run = train(recipe, out=tmp_path / "run").run
-    few = tmp_path / "few.txt"
-    few.write_text("the red ship\n\nturns the wind\n")
     for to in ("peft", "hf"):
         report = export_model(str(run), to=to, out=tmp_path / to, source=few)
         assert report.gate.worst_logit < 1e-5
