@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from tests.vocabulary.folders import gpt2, lines, marian
 from trimtab.errors import InputError, RunFailed
 from trimtab.vocabulary.folder_model import FolderModel
-from trimtab.vocabulary.gate import GateReport, check_changed, evenly, require_passed
+from trimtab.vocabulary.gate import GateReport, _better, check_changed, evenly, require_passed
 from trimtab.vocabulary.selection import select
 from trimtab.vocabulary.vocabulary import Text
 
@@ -174,3 +174,11 @@ def test_a_report_without_faults_is_let_through():
 def test_lines_are_taken_from_all_over():
     assert evenly([*range(10)], 3) == [0, 4, 8]
     assert evenly([1, 2], 5) == [1, 2]
+
+
+def test_a_text_comes_back_better_where_a_word_was_unknown_and_worse_where_it_lost_letters():
+    # All letters of the word that was unknown stand in others, and the tokenizer writes small letters.
+    assert _better("the [UNK] tea", "the heat tea", "The heat tea")
+    assert not _better("the heat tea", "the [UNK] tea", "The heat tea")
+    assert not _better("the heat", "the heat", "The heat")
+    assert not _better("the heat", "the hea t", "The heat")

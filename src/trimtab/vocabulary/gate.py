@@ -4,6 +4,7 @@ Comparing logits alone is not enough: a broken tie and a piece too many in the t
 tokenizer, rows and ties are compared as well.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -164,8 +165,11 @@ def splits_differ(
 
 
 def _better(before: str, after: str, line: str) -> bool:
-    """Whether a text comes back with more of its characters than before, as one with new letters does."""
-    return len({*line} & {*after}) > len({*line} & {*before})
+    """Whether a text comes back with more of its characters than before, each as often as it occurs: a new letter is
+    one, and so are the others of a word that was unknown as a whole for the lack of it (WordPiece)."""
+    wanted = Counter(line.casefold())
+    found = [(wanted & Counter(each.casefold())).total() for each in (before, after)]
+    return found[1] > found[0]
 
 
 def logits_differ(
