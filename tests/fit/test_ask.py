@@ -63,7 +63,17 @@ def test_a_model_stands_in_for_that_of_a_recipe(tmp_path):
         ("{", "not valid JSON"),
         ("[1]", "not the settings"),
         ('{"model_type": "mamba"}', "unknown architecture"),
+        ('{"model_type": ["llama"]}', "unknown architecture"),
         ('{"model_type": "llama"}', "hidden_size is missing"),
+        ('{"model_type": "llama", "hidden_size": NaN}', "hidden_size is no size"),
+        ('{"model_type": "llama", "hidden_size": 1e400}', "hidden_size is no size"),
+        ('{"model_type": "llama", "hidden_size": "64"}', "hidden_size is no size"),
+        ('{"model_type": "llama", "hidden_size": 1' + "0" * 30 + "}", "hidden_size is no size"),
+        (
+            '{"model_type": "vit", "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, '
+            '"num_attention_heads": 2, "num_labels": -5}',
+            "do not fit together",
+        ),
         ("\x00\xff", "not valid JSON"),
     ],
 )

@@ -191,7 +191,8 @@ def test_an_unknown_architecture_is_told_with_the_sizes_that_are_missing():
 def test_each_missing_size_is_told():
     with pytest.raises(InputError) as told:
         family_shape({"model_type": "llama", "hidden_size": -3, "vocab_size": "many"}, name="config.json")
-    assert "vocab_size is missing" in str(told.value)
+    assert "vocab_size is no size" in str(told.value)
+    assert "intermediate_size is missing" in str(told.value)
     assert "hidden_size is no size" in str(told.value)
 
 

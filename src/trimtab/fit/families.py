@@ -34,7 +34,7 @@ def family_shape(settings: Settings, *, name: str) -> tuple[Shape, str]:
     """
     kind = settings.get("model_type")
     found = settings
-    if kind not in FAMILIES and isinstance(settings.get("text_config"), Mapping):
+    if str(kind) not in FAMILIES and isinstance(settings.get("text_config"), Mapping):
         found = settings["text_config"]
         kind = found.get("model_type")
     family = FAMILIES.get(str(kind))
@@ -46,14 +46,14 @@ def family_shape(settings: Settings, *, name: str) -> tuple[Shape, str]:
             fix="describe it by a recipe: `model: {kind: decoder, dim: ..., heads: ..., layers: ..., feed_forward: "
             "...}`",
         )
-    missing = [key for key in family.needed if type(found.get(key)) is not int]
-    wrong = [key for key in family.needed if key not in missing and not 0 < found[key] < 10**8]
+    missing = [key for key in family.needed if found.get(key) is None]
+    wrong = [key for key in family.needed if key not in missing and not _is_size(found[key])]
     if missing or wrong:
         problems = [
             Problem(
                 what=f"{name}: {key} is missing" if key in missing else f"{name}: {key} is no size",
                 got=str(found.get(key, "nothing"))[:60],
-                allowed="a whole number above 0",
+                allowed="a whole number from 1 to 99,999,999",
                 fix="download the file again, or add the setting",
             )
             for key in (*missing, *wrong)
@@ -86,9 +86,13 @@ def _or(settings: Settings, key: str, default: Any) -> Any:
 def _size(settings: Settings, key: str, default: int) -> int:
     """A whole number above 0, or the default where there is none."""
     value = _or(settings, key, default)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 10**8:
+    if not _is_size(value):
         raise ValueError(f"{key} is {str(value)[:40]}, not a whole number above 0")
     return value
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is int and 0 < value < 10**8
 
 
 def _llama_like(settings: Settings) -> Shape:
@@ -279,7 +283,7 @@ def _bert_tables(settings: Settings, dim: int) -> list[Weights]:
 
 def _labels(settings: Settings) -> int:
     names: Any = settings.get("id2label")
-    return len(names) if hasattr(names, "keys") else int(_or(settings, "num_labels", 2))
+    return len(names) if hasattr(names, "keys") else _size(settings, "num_labels", 2)
 
 
 def _vit_tables(settings: Settings, dim: int) -> list[Weights]:
