@@ -9,7 +9,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "trimtab"
 COMMAND = re.compile(r"(?:^|[`|\s])(?:trimtab [a-z]+|chmod \S+)(?: [a-z-]+)* $")
 """What stands before the first argument of a command."""
-WORDS = {"finding.code", "word", "step", "refusals.onset or state.step"}
+WORDS = {"finding.code", "word", "step", "refusals.onset or state.step", "self.action"}
 """Values that never need quotes."""
 USE = ("exported.py", "train.py", "init.py", "input_file.py", "errors.py")
 

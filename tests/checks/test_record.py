@@ -168,3 +168,22 @@ def test_wrong_types_are_refused_here_as_in_any_function_of_trimtab():
 
     with pytest.raises(Exception, match="text"):
         Fix(3)  # pyright: ignore[reportArgumentType]
+
+
+def test_methods_that_a_class_defines_itself_stay():
+    @record
+    class Own:
+        name: str
+
+        def __repr__(self) -> str:
+            return f"<{self.name}>"
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        def __hash__(self) -> int:
+            return 7
+
+    assert repr(Own("a")) == "<a>"
+    assert Own("a") == Own("b")
+    assert hash(Own("a")) == 7

@@ -40,8 +40,10 @@ def _with_methods(each: Any) -> Any:
     shown = tuple(one.name for one in fields(each) if one.repr)
     names = tuple(one.name for one in fields(each))
     each.__init__ = _compiled_when_called(each)
-    each.__repr__ = _repr(shown)
-    each.__eq__, each.__hash__ = _comparison(compared)
+    equal, hashed = _comparison(compared)
+    for name, method in (("__repr__", _repr(shown)), ("__eq__", equal), ("__hash__", hashed)):
+        if name not in vars(each):  # what a class defines itself stays, as with `dataclass`
+            setattr(each, name, method)
     each.__setattr__, each.__delattr__ = _refuse_to_set, _refuse_to_delete
     each.__getstate__, each.__setstate__ = _state(names)
     return each

@@ -3,6 +3,7 @@
 import copy
 import json
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from safetensors import SafetensorError
@@ -117,7 +118,7 @@ def _not_apart(folder: Path, what: str) -> InputError:
         f"--adapter: {folder} is no adapter that goes with another model",
         got=f"a run that trained {what}",
         allowed="a run with `adapter` and frozen embeddings",
-        fix=f"use it by itself: it is a model, as in `trimtab translate {folder}`",
+        fix=f"use it by itself: it is a model, as in `trimtab translate {quote(str(folder))}`",
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import torch
@@ -65,7 +66,7 @@ class RunModel:
                 f"{spec}: its vocabulary cannot be changed",
                 got="a run that trained an adapter" if adapter else f"a run with `task: {recipe.task}`",
                 allowed="a run that translates or generates, or a folder in the form of Hugging Face",
-                fix=f"merge it first: `trimtab export {spec} --to hf --out DIR`, then name DIR"
+                fix=f"merge it first: `trimtab export {quote(spec)} --to hf --out DIR`, then name DIR"
                 if adapter
                 else "name another model",
             )
