@@ -23,7 +23,7 @@ from trimtab.model.four_bit import FourBitLinear, four_bit_maps, pack_maps, set_
 from trimtab.model.low_rank import with_low_rank
 from trimtab.model.transformer import Transformer
 
-Own = TypeVar("Own", bound=Transformer)
+Own = TypeVar("Own", bound=nn.Module)
 
 
 class Part(NamedTuple):
@@ -330,7 +330,10 @@ def without_adapter(model: nn.Module) -> Iterator[None]:
 
 
 def merged_copy(model: Own) -> Own:
-    """The model with plain linear maps, adapters merged and packed matrices unpacked in float32; all else is shared."""
+    """The model with plain linear maps, adapters merged and packed matrices unpacked in float32; all else is shared.
+    A model that has neither is given back."""
+    if not any(isinstance(each, LoraLinear | FourBitLinear) for each in model.modules()):
+        return model
     tensors = [*model.parameters(), *model.buffers()]
     plain = copy.deepcopy(model, {id(each): each for each in tensors})
     for owner, attribute, _ in [*fused_maps(plain)]:
