@@ -7,8 +7,10 @@ that become another user may be unable to read the packages, so what their comma
 
 import importlib
 import pkgutil
+from contextlib import suppress
 from pathlib import Path
 
+import beartype
 import huggingface_hub.file_download  # noqa: F401
 import hypothesis  # noqa: F401
 import pytest  # noqa: F401
@@ -42,6 +44,10 @@ for package in (typer, trimtab):
         except ModuleNotFoundError as error:
             if error.name != "triton":  # kernels for a GPU, which builds of torch for a CPU come without
                 raise
+for found in pkgutil.walk_packages(beartype.__path__, "beartype.", onerror=lambda name: None):
+    # What its checks need is imported when a call is checked first; what other libraries need is not there.
+    with suppress(Exception):
+        importlib.import_module(found.name)
 NOWHERE = "/nowhere/at/all"
 for command in (
     ("translate", NOWHERE, "--input", NOWHERE),

@@ -39,11 +39,11 @@ def export_model(
     Raises InputError with every key of the recipe that prevents the export, before anything is written; RunFailed, with
     what differs, where the export does not pass, and then there is no folder.
     """
+    quantized = quantized_by(quantized)
+    target = build_target(to, quantized.kind)
     place = resolve_checkpoint(path_text(run, name="run", allowed=RUN)).run
     if load_recipe(RunFolder(place).recipe).recipe.task == "classification":
         return export_classifier(run, to=to, out=out)
-    quantized = quantized_by(quantized)
-    target = build_target(to, quantized.kind)
     given = GivenText(source=source, reference=reference, tags=tuple(tags))
     trained = load_model(run, device="cpu")
     # What is proven is the export of the merged matrices, against the adapter beside its base.

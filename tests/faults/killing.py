@@ -23,11 +23,11 @@ from tests.small_run import small_recipe
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.step_folders import list_steps, step_name
 
-STEPS, EVERY = 80, 3
+STEPS, EVERY = 160, 5
 CHANGES = {
     "length": f"{STEPS} steps",
     "model.dropout": 0.2,
-    "evaluate.every": "20 steps",
+    "evaluate.every": "40 steps",
     "checkpoint.every": f"{EVERY} steps",
     "data.train.0.name": "words",
 }

@@ -81,10 +81,10 @@ def test_whoever_cannot_wait_loses_no_checkpoint(tmp_path: Path, undisturbed: Pa
     recipe, run = killed_recipe(tmp_path, workers=0), tmp_path / "run"
     codes, lost, before = [], [], 0
     for number, (deed, _) in enumerate(IMPATIENT):
-        codes.append(disturb(recipe, run, 8 + 14 * number, deed))
+        codes.append(disturb(recipe, run, 20 + 25 * number, deed))
         left = found(run, codes[-1])
         assert left.checkpoint is not None
-        assert left.checkpoint >= max(before, 8 + 14 * number)
+        assert left.checkpoint >= max(before, 20 + 25 * number)
         before = left.checkpoint
         lost.append(max(0, (left.metrics_step or 0) - left.checkpoint))
     train(recipe, out=run, resume=True)

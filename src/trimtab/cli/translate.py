@@ -153,10 +153,12 @@ def _opened(
     ensemble: EnsembleMode,
     **loaded: Any,
 ) -> "Translator":
-    from trimtab.inference.together import load_adapted_translator, load_translator
+    from trimtab.inference import load_translator
 
     take_threads(threads)
     if adapter is not None:
+        from trimtab.inference.together import load_adapted_translator
+
         translator = load_adapted_translator(runs, adapter=adapter, **loaded)
     else:
         translator = load_translator(runs, ensemble=ensemble, **loaded)
