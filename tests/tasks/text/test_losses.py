@@ -51,13 +51,8 @@ def test_a_guided_head_adds_its_cross_entropy_and_a_cut_step_has_the_same_gradie
     found = loss(parts.model, cut.whole)
     plain = loss(parts.model, replace(cut.whole, links=None))
     _, queries, keys = forward_aligned(parts.model, cut.whole, layer=1, head=1)
-    aligned = plain_alignment_loss(
-        queries,
-        keys,
-        cut.whole.links,
-        target_segments=cut.whole.target.segments,
-        source_segments=cut.whole.source.segments,
-    )
+    whole = cut.whole
+    aligned = plain_alignment_loss(queries, keys, whole.links, target=whole.target, source=whole.source)
     assert float(found.loss) == pytest.approx(float(plain.loss))
     assert float((found.objective - plain.objective).detach()) == pytest.approx(
         0.5 * float(aligned.detach()), rel=1e-4
