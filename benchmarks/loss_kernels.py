@@ -24,7 +24,8 @@ import torch.nn.functional as F
 from record import Record
 
 from trimtab.config.loss import CrossEntropyLoss
-from trimtab.loss.build import SLOW_CHUNK_BYTES, build_loss
+from trimtab.logit_tiles import SLOW_CHUNK_BYTES
+from trimtab.loss.build import build_loss
 from trimtab.loss.rows import PLAIN
 from trimtab.types import IGNORE
 

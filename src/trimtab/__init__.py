@@ -18,7 +18,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     data | model | loss | step | guard | watch | checkpoint | decode | checks | fit   stages; linter; planner
     config | distributed | run_clock            the recipe, read without torch; the ranks of a run; how far it is
     types | progress | gpu | metrics | run_findings   what travels; progress; kernels; metrics; texts of findings
-    finding | arguments | world                 what rules and guards say; arguments of parts; processes of a loop
+    finding | arguments | world | logit_tiles   what rules and guards say; arguments; processes; how logits are cut
     errors | units                              what goes wrong; numbers that remember their unit
 """
 

@@ -5,7 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.loss import plain, tiling
+from trimtab import logit_tiles
+from trimtab.loss import plain
 from trimtab.loss.chunked import Inputs, check_labels, chunked_cross_entropy
 from trimtab.loss.plain import plain_cross_entropy
 from trimtab.loss.rows import PLAIN, RowFunctions
@@ -107,7 +108,7 @@ def watched(seen):
 
 
 def test_no_buffer_is_larger_than_the_chunk(monkeypatch):
-    monkeypatch.setitem(tiling.WHOLE_TOKENS, "cpu", 8)
+    monkeypatch.setitem(logit_tiles.WHOLE_TOKENS, "cpu", 8)
     seen = []
     hidden, matrix, labels = make(100, 128, 100, torch.float32)
     chunked_cross_entropy(

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from trimtab.config.loss import LossConfig
 from trimtab.gpu.triton_runs import triton_runs_on
+from trimtab.logit_tiles import GPU_CHUNK_BYTES, SLOW_CHUNK_BYTES
 from trimtab.loss.chunked import chunked_cross_entropy
 from trimtab.loss.rows import PLAIN, RowFunctions
 from trimtab.loss.terms import Terms
@@ -15,10 +16,6 @@ from trimtab.types import LossOutput
 
 CPU_CHUNK_BYTES = 4 * 2**20
 """About what stays in the caches of one core."""
-GPU_CHUNK_BYTES = 128 * 2**20
-"""With what is alive beside the logits less than 256 MiB in all."""
-SLOW_CHUNK_BYTES = 32 * 2**20
-"""On a GPU without Triton, where the logits of a piece are there several times, in float32."""
 
 
 class Loss:

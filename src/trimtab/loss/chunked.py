@@ -8,9 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from trimtab.arguments import described, instance_of, whole_number, wrong
+from trimtab.logit_tiles import WHOLE_TOKENS, Precisions, Tiling, tiling
 from trimtab.loss.rows import PLAIN, RowFunctions, Sums, loss_output, no_sums
 from trimtab.loss.terms import Terms, TermsOfLoss
-from trimtab.loss.tiling import WHOLE_TOKENS, Precisions, Tiling, is_half, tiling
 from trimtab.types import IGNORE, LossOutput
 
 CHUNK_BYTES = 64 * 2**20
@@ -175,7 +175,8 @@ def piece_of(inputs: Inputs, how: How) -> Tiling:
     """How these logits are cut."""
     hidden, matrix, labels = inputs
     least = WHOLE_TOKENS.get(hidden.device.type, WHOLE_TOKENS["cpu"])
-    of = Precisions(hidden.dtype, matrix.dtype, how.precision, how.trains_matrix)
+    sizes = (each.itemsize for each in (hidden.dtype, matrix.dtype, how.precision))
+    of = Precisions(*sizes, trains_weights=how.trains_matrix)
     return tiling(len(labels), *matrix.shape, of=of, limit=how.limit, least=least)
 
 
@@ -254,6 +255,11 @@ def gradients_of_parts(inputs: Inputs, how: How, gradients: Gradients, sums: Sum
         if by_matrix is not None and total is not None and total is not by_matrix and len(inputs.labels):
             by_matrix.copy_(total)
         del matrix, total
+
+
+def is_half(dtype: torch.dtype) -> bool:
+    """Whether sums need a wider precision."""
+    return dtype.itemsize < 4
 
 
 def wide(dtype: torch.dtype) -> torch.dtype:

@@ -1,19 +1,12 @@
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.loss.tiling import WHOLE_TOKENS, Precisions, evenly, tiling
+from trimtab.logit_tiles import WHOLE_TOKENS, Precisions, evenly, tiling
 
 MIB = 2**20
-MIXED = Precisions(torch.float32, torch.float32, torch.bfloat16)
-KINDS = [
-    MIXED,
-    Precisions(torch.float32, torch.float32, torch.float32),
-    Precisions(torch.bfloat16, torch.float32, torch.bfloat16),
-    Precisions(torch.bfloat16, torch.bfloat16, torch.bfloat16),
-    Precisions(torch.float32, torch.float32, torch.float16),
-    Precisions(torch.bfloat16, torch.bfloat16, torch.bfloat16, trains_weights=False),
-]
+MIXED = Precisions(4, 4, 2)
+FROZEN = Precisions(2, 2, 2, trains_weights=False)
+KINDS = [MIXED, Precisions(4, 4, 4), Precisions(2, 4, 2), Precisions(2, 2, 2), FROZEN]
 
 
 @given(
@@ -27,12 +20,12 @@ def test_what_is_alive_at_once_is_less_than_twice_the_limit(tokens, rows, dim, o
     piece = tiling(tokens, rows, dim, of=of, limit=limit, least=1024)
     assert 1 <= piece.rows <= rows
     assert 1 <= piece.tokens <= max(1, tokens)
-    size = of.logits.itemsize
+    size = of.logits
     in_matrix = rows if piece.once else piece.rows
     alive = piece.tokens * piece.rows * size
     alive += piece.tokens * dim * size * (of.hidden != of.logits)
     alive += in_matrix * dim * size * (of.weights != of.logits)
-    alive += in_matrix * dim * 4 * (of.weights.itemsize == 2 and of.trains_weights)
+    alive += in_matrix * dim * 4 * (of.weights == 2 and of.trains_weights)
     assert alive < 2 * limit
 
 
@@ -59,7 +52,6 @@ def test_rows_of_a_piece_begin_where_kernels_read_fast(count, most):
 
 
 def test_a_frozen_matrix_in_half_precision_needs_no_sums_and_so_no_second_product():
-    half = (torch.bfloat16, torch.bfloat16, torch.bfloat16)
     words = {"limit": 128 * MIB, "least": WHOLE_TOKENS["cuda"]}
-    assert not tiling(16384, 49152, 576, of=Precisions(*half), **words).once
-    assert tiling(16384, 49152, 576, of=Precisions(*half, trains_weights=False), **words).once
+    assert not tiling(16384, 49152, 576, of=Precisions(2, 2, 2), **words).once
+    assert tiling(16384, 49152, 576, of=FROZEN, **words).once

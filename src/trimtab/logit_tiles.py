@@ -1,9 +1,12 @@
-"""The tiles of the logits: some tokens by the whole vocabulary, or by a part of it."""
+"""The tiles of the logits, as the loss makes them and the planner counts them: some tokens by the whole vocabulary, or
+by a part of it."""
 
 from typing import NamedTuple
 
-import torch
-
+GPU_CHUNK_BYTES = 128 * 2**20
+"""Of logits at once; with what is alive beside them less than 256 MiB in all."""
+SLOW_CHUNK_BYTES = 32 * 2**20
+"""On a GPU without Triton, where the logits of a tile are there several times, in float32."""
 WHOLE_TOKENS = {"cuda": 1024, "cpu": 48}
 """Fewer tokens at once than this, and adding up the gradient of the matrix costs more than making logits twice."""
 ROUND = (128, 64, 8)
@@ -12,12 +15,12 @@ multiples of them; otherwise they take several times as long."""
 
 
 class Precisions(NamedTuple):
-    """Of what goes into the loss and of what it makes."""
+    """Bytes of a number of what goes into the loss and of what it makes."""
 
-    hidden: torch.dtype
-    weights: torch.dtype
-    logits: torch.dtype
-    """In which products are made."""
+    hidden: int
+    weights: int
+    logits: int
+    """Products are made in their precision."""
     trains_weights: bool = True
     """Whether the matrix gets a gradient."""
 
@@ -40,8 +43,8 @@ def tiling(tokens: int, rows: int, dim: int, *, of: Precisions, limit: int, leas
     Where the vocabulary is cut too, logits are made twice: for the sums of their softmax, and for their gradients.
     """
     tokens = max(1, tokens)
-    size, copied = of.logits.itemsize, of.hidden != of.logits
-    of_matrix = (of.logits != of.weights) * size + (of.trains_weights and is_half(of.weights)) * 4
+    size, copied = of.logits, of.hidden != of.logits
+    of_matrix = (of.logits != of.weights) * size + (of.trains_weights and of.weights < 4) * 4
     few = max(1, limit // (8 * dim))
     at_once = min(limit // (rows * size), few) if copied else limit // (rows * size)
     if at_once >= min(tokens, least) and rows * dim * of_matrix <= limit // 2:
@@ -49,11 +52,6 @@ def tiling(tokens: int, rows: int, dim: int, *, of: Precisions, limit: int, leas
     at_once = evenly(tokens, few)
     most = [3 * limit // 4 // (at_once * size), *([limit // 2 // (dim * of_matrix)] if of_matrix else [])]
     return Tiling(at_once, evenly(rows, max(1, min(most))), once=False)
-
-
-def is_half(dtype: torch.dtype) -> bool:
-    """Whether sums need a wider precision."""
-    return dtype.itemsize < 4
 
 
 def evenly(count: int, most: int) -> int:
