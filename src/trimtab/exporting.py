@@ -9,9 +9,9 @@ from trimtab.config.given_path import RUN, path_text
 from trimtab.config.load import load_recipe
 from trimtab.export.quantized import Quantized, quantized_by
 from trimtab.export.targets import build_target
-from trimtab.export.write_export import ExportReport, GivenText, write_export
-from trimtab.inference import load_model
-from trimtab.tasks.classification.export import LabelExport, export_classifier
+from trimtab.export.write_export import ExportReport, GivenText
+from trimtab.tasks.classification.export import LabelExport
+from trimtab.tasks.task_of import task_of
 
 
 def export_model(
@@ -42,10 +42,6 @@ def export_model(
     quantized = quantized_by(quantized)
     target = build_target(to, quantized.kind)
     place = resolve_checkpoint(path_text(run, name="run", allowed=RUN)).run
-    if load_recipe(RunFolder(place).recipe).recipe.task == "classification":
-        return export_classifier(run, to=to, out=out)
+    task = task_of(load_recipe(RunFolder(place).recipe).recipe)
     given = GivenText(source=source, reference=reference, tags=tuple(tags))
-    trained = load_model(run, device="cpu")
-    # What is proven is the export of the merged matrices, against the adapter beside its base.
-    written = trained if to == "peft" else trained.merged()
-    return write_export(trained, target, Path(out), given=given, quantized=quantized, written=written)
+    return task.export(run, target, Path(out), given=given, quantized=quantized)

@@ -55,7 +55,9 @@ class TargetFacts:
     """What prevents the export of an encoder-decoder; None if the target takes no encoder-decoder."""
     language_models: Callable[[Any], Iterator[Problem]] | None = None
     """What prevents the export of a decoder; None if the target takes no decoder."""
-
+    int8_without_vnni: str | None = None
+    """What to do where 8-bit products lose more on a processor that has no instruction for their sums; None if the
+    target does not depend on it."""
     modules: bool = False
     """Whether it takes pretrained translators that transformers computes."""
 
@@ -83,7 +85,10 @@ def facts_of(target: ExportTarget) -> TargetFacts:
             half = ("float16", "bfloat16")
             int8 = ("int8_float16", "int8_bfloat16", "int8_float32", "int8")
             return TargetFacts(
-                label="CTranslate2", weights=("float32", *half, *int8), translators=_bias_obstacles(target)
+                label="CTranslate2",
+                weights=("float32", *half, *int8),
+                translators=_bias_obstacles(target),
+                int8_without_vnni="set CT2_USE_MKL=1, with which sums are exact as on a processor that has it",
             )
         case "onnx":
             # The last is int8 for processors without VNNI.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from trimtab.config.corpora import ParallelFiles
+from trimtab.config.export_targets import facts_of
 from trimtab.data.exact_text import ExactText
 from trimtab.errors import InputError, RunFailed, input_error
 from trimtab.export.byte_products import FULL, largest_weight
@@ -200,10 +201,11 @@ def _failed(report: ExportReport, quantized: Quantized) -> RunFailed:
         fix = (
             "keep more bits by another --quantization, or allow more by --loss if the references lose little"
         )
-        if "int8" in quantized.kind and largest_weight() < FULL:
+        hint = facts_of(report.target).int8_without_vnni
+        if hint is not None and "int8" in quantized.kind and largest_weight() < FULL:
             fix += (
-                ".\n          This processor has no VNNI: sums of products of bytes may spill over, and int8 loses"
-                "\n          more. With CT2_USE_MKL=1 CTranslate2's sums are exact, as on a processor that has it"
+                ".\n          This processor has no VNNI, so that sums of products of bytes may spill over:"
+                f"\n          {hint}"
             )
     return RunFailed(
         f"the export of step {report.step} for {report.target} differs from the trainer; nothing was written\n"

@@ -204,6 +204,10 @@ class Task:
     examples: Callable[[Any, Any, torch.device], Any]
     """`(datasets, batching, device)`: the `Examples` that checks look at."""
     checks: OwnChecks
+    export: Callable[..., Any]
+    """`(run, target, out, *, given, quantized)`: writes the model of a run in the form of another library, proves it on
+    real text, and gives the report. Raises InputError for what cannot be exported, before anything is written;
+    RunFailed where the proof fails, and then there is no folder."""
     check_prepared: Callable[[Path], None]
     """`(folder)`: raises InputError where something that `open_datasets` keeps in a run's `tokenizer/` is missing or
     damaged. Writes nothing."""

@@ -1,3 +1,4 @@
+import pytest
 import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification
@@ -6,6 +7,7 @@ import trimtab
 from tests.label_run import label_recipe
 from tests.module_folder import module_folder
 from tests.module_run import SHORT, again_from_the_middle
+from trimtab.errors import InputError
 
 
 def test_a_classifier_is_trained_resumed_and_exported(tmp_path):
@@ -25,6 +27,10 @@ def test_a_classifier_is_trained_resumed_and_exported(tmp_path):
     assert report.gate.passed
     assert report.to_dict()["folder"] == str(tmp_path / "hf")
     assert "as exact as the trainer" in report.render()
+    for wrong in ({"source": path}, {"to": "onnx"}, {"out": tmp_path / "hf"}):
+        with pytest.raises(InputError):
+            trimtab.export_model(tmp_path / "run", **{"to": "hf", "out": tmp_path / "other", **wrong})
+    assert not (tmp_path / "other").exists()
     opened = AutoModelForSequenceClassification.from_pretrained(tmp_path / "hf")
     assert opened.config.id2label == dict(enumerate(["garden", "kitchen", "sea"]))
     again_from_the_middle(tmp_path / "run", tmp_path / "again", path)

@@ -14,9 +14,12 @@ from trimtab.data.cache import default_cache
 from trimtab.data.corpus import open_corpora
 from trimtab.data.stored_sides import FILES
 from trimtab.errors import RunFailed, input_error
-from trimtab.export.draft import draft_folder
+from trimtab.export.draft import check_place, draft_folder
 from trimtab.export.hf.library import open_tokenizer, quiet
 from trimtab.export.hf.module import copy_kept_files, write_config, write_network
+from trimtab.export.quantized import Quantized
+from trimtab.export.target import Target
+from trimtab.export.write_export import GivenText
 from trimtab.model.module.classifier import ModuleClassifier
 from trimtab.tasks.classification.classifier import Classifier, load_classifier
 
@@ -69,21 +72,29 @@ class LabelExport:
         return f"{self.folder}: step {self.step} for {self.target}, as exact as the trainer\n{self.gate.render()}"
 
 
-def export_classifier(run: Path | str, *, to: str, out: Path | str) -> LabelExport:
-    """Writes the classifier of a run, `out` appearing when it has passed: probabilities within 1e-5 of the trainer's on
-    texts of the run's own sets. Raises InputError for a classifier without a pretrained encoder, which no class of
-    transformers computes, and for another target than `hf`; RunFailed where it does not pass."""
+def export_classifier(
+    run: Path | str, target: Target, out: Path, *, given: GivenText, quantized: Quantized
+) -> LabelExport:
+    """See `Task.export`: probabilities must be within 1e-5 of the trainer's on texts of the run's own sets. Only
+    classifiers with a pretrained encoder have a class in transformers, and only `hf` writes it."""
     classifier = load_classifier(run, device="cpu")
     model = classifier.model
-    if to != "hf" or not isinstance(model, ModuleClassifier):
+    if target.name != "hf" or not isinstance(model, ModuleClassifier):
         raise input_error(
             f"export: {run} is a classifier",
-            got=f"--to {to}, of a model of the kind {classifier.recipe.model.kind}",
+            got=f"--to {target.name}, of a model of the kind {classifier.recipe.model.kind}",
             allowed="--to hf, of a classifier with a pretrained encoder",
             fix="label texts with `trimtab classify RUN`",
         )
-    place = Path(out)
-    with draft_folder(place) as draft:
+    if given != GivenText():
+        raise input_error(
+            "export: a classifier is compared on texts of its own sets",
+            got="text of your own, or tags",
+            allowed="neither",
+            fix="leave --source, --reference and --tag out",
+        )
+    check_place(out, run=classifier.checkpoint.run)
+    with draft_folder(out) as draft:
         files = RunFolder(classifier.checkpoint.run).tokenizer / FILES
         copy_kept_files(files, draft)
         write_network(model.network, draft)
@@ -101,7 +112,7 @@ def export_classifier(run: Path | str, *, to: str, out: Path | str) -> LabelExpo
             raise RunFailed(f"the export differs from the trainer; nothing was written\n{gate.render()}")
         text = json.dumps(gate.to_dict(), indent=2) + "\n"
         (draft / "gate.json").write_text(text, encoding="utf-8")
-    return LabelExport(place, to, classifier.checkpoint.step, gate)
+    return LabelExport(out, target.name, classifier.checkpoint.step, gate)
 
 
 @torch.inference_mode()

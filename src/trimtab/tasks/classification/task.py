@@ -19,6 +19,7 @@ from trimtab.tasks.classification.checks import data_checks, text_is_the_same_al
 from trimtab.tasks.classification.classifier import load_classifier
 from trimtab.tasks.classification.datasets import open_datasets
 from trimtab.tasks.classification.examples import LabelledExamples
+from trimtab.tasks.classification.export import export_classifier
 from trimtab.tasks.classification.labels import load_labels
 from trimtab.tasks.classification.validation import example_losses, loss_of, validated
 from trimtab.tasks.task import OwnChecks, Task, Validation
@@ -60,6 +61,7 @@ CLASSIFICATION = Task(
     take_weights=take_weights,
     examples=LabelledExamples,
     checks=OwnChecks(data=data_checks, batches=(texts_are_apart, text_is_the_same_alone), use=()),
+    export=export_classifier,
     check_prepared=check_prepared,
     inspect=inspect,
 )

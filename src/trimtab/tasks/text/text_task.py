@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import torch
 
@@ -10,6 +11,9 @@ from trimtab.data.packing import Packing
 from trimtab.data.piece_map import PieceMap, map_pieces
 from trimtab.data.tokenizers import check_kept
 from trimtab.errors import TrimtabError
+from trimtab.export.quantized import Quantized
+from trimtab.export.target import Target
+from trimtab.export.write_export import ExportReport, GivenText, write_export
 from trimtab.finding import Finding
 from trimtab.inference import Translator
 from trimtab.inference.load import LoadedModel, load_model
@@ -72,9 +76,20 @@ def text_task(name: str, kind: TextKind) -> Task:
             batches=(labels_come_next, loss_reads_its_label, sees_what_it_should),
             use=(five_lines,),
         ),
+        export=export_text_model,
         check_prepared=check_kept,
         inspect=partial(inspect_text, kind),
     )
+
+
+def export_text_model(
+    run: Path | str, target: Target, out: Path, *, given: GivenText, quantized: Quantized
+) -> ExportReport:
+    """See `Task.export`. What is written are the merged matrices, which are compared with the adapter beside its base;
+    PEFT's form is the adapter alone."""
+    trained = load_model(run, device="cpu")
+    written = trained if target.name == "peft" else trained.merged()
+    return write_export(trained, target, out, given=given, quantized=quantized, written=written)
 
 
 def model_of_datasets(recipe: Recipe, datasets: TextDatasets, *, device: torch.device) -> Model:
