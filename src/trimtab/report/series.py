@@ -77,7 +77,7 @@ def _table(values: np.ndarray, width: int) -> np.ndarray:
 
 @dataclass(slots=True)
 class Pack:
-    """Arrays as one text: each by bytes of equal weight, which deflate far better than numbers as they are, then
+    """Arrays as one text: byte-shuffled, which deflates far better than numbers as they are, then
     deflated, then in base64. `decode` of `templates/report.js` reads it."""
 
     _parts: list[bytes] = field(default_factory=list[bytes])
