@@ -7,10 +7,14 @@ environment, the working directory, stdin, stdout and stderr of the test, and th
 none of its monkeypatches.
 """
 
+import atexit
 import os
 import pickle
+import select
 import signal
+import subprocess
 import sys
+import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -19,6 +23,7 @@ from dataclasses import dataclass
 from functools import cache
 from multiprocessing import forkserver
 from pathlib import Path
+from typing import BinaryIO
 
 import cloudpickle
 
@@ -45,12 +50,85 @@ def run_in_child(work: Callable[..., None], *descriptors: int) -> int:
     return wait(start_child(work, *descriptors))
 
 
-def start_child(work: Callable[..., None], *descriptors: int) -> Child:
-    """A child that does the work, which is called with the descriptors as the child knows them."""
+class Command:
+    """A command of trimtab in a child of its own; it is asked and ended as a `subprocess.Popen` is.
+
+    It has imported all that it needs before it begins, which is most of the time of a short command. One that is to be
+    met while it imports, or needs an interpreter that nobody has used, is started by `subprocess`.
+    """
+
+    def __init__(
+        self, *arguments: object, first: Callable[[], None] | None = None, stderr: BinaryIO | None = None
+    ) -> None:
+        """`first` is called in the child before the command; `stderr` in place of a file that is read at the end."""
+        command = ["trimtab", *map(str, arguments)]
+
+        def work() -> None:
+            from trimtab.cli.main import main
+
+            sys.argv = command
+            if first is not None:
+                first()
+            main()
+
+        self._said = [tempfile.TemporaryFile(), stderr or tempfile.TemporaryFile()]  # noqa: SIM115
+        self._child = start_child(work, standard=(0, *(file.fileno() for file in self._said)))
+        self.pid = self._child.pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """The exit code as soon as it has ended, negative where a signal ended it."""
+        return self._ended(0.0)
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """What it has written to stdout and stderr, once it has ended."""
+        if self._ended(timeout) is None:
+            raise subprocess.TimeoutExpired("trimtab", timeout or 0.0)
+        written = [_read(file) for file in self._said]
+        return written[0], written[1]
+
+    def send_signal(self, number: int) -> None:
+        """Nothing, where it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Ends it, where it has not ended, and waits for that."""
+        self.send_signal(signal.SIGKILL)
+        self._ended(None)
+
+    def _ended(self, timeout: float | None) -> int | None:
+        if self.returncode is None and select.select([self._child.status], [], [], timeout)[0]:
+            self.returncode = wait(self._child)
+        return self.returncode
+
+
+def printed(work: Callable[[], None]) -> str:
+    """What a child prints that does the work; the types of its arguments are looked at by nobody there."""
+    with tempfile.TemporaryFile() as file:
+        child = start_child(work, standard=(0, file.fileno(), 2))
+        assert wait(child) == 0
+        return _read(file)
+
+
+def _read(file: BinaryIO) -> str:
+    if not file.readable():
+        return ""
+    file.seek(0)
+    return file.read().decode(errors="replace")
+
+
+def start_child(
+    work: Callable[..., None], *descriptors: int, standard: tuple[int, int, int] = STANDARD
+) -> Child:
+    """A child that does the work, which is called with the descriptors as the child knows them.
+
+    `standard` are the files that become its stdin, stdout and stderr.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     task = _Task(cloudpickle.dumps(work), dict(os.environ), os.getcwd())
-    status, alive = server().connect_to_new_process([*STANDARD, *descriptors])
+    status, alive = server().connect_to_new_process([*standard, *descriptors])
     with open(alive, "wb", closefd=False) as pipe:
         pipe.write(pickle.dumps({}))  # no preparation: the script of the test runs nowhere else
         pipe.write(pickle.dumps(task))
@@ -109,9 +187,15 @@ class _Task:
             sys.modules["torch"].set_num_threads(1)
             cloudpickle.loads(self.work)(*given[len(STANDARD) :])
             code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+            if isinstance(end.code, str):
+                print(end.code, file=sys.stderr)
         except BaseException:
             traceback.print_exc()
         finally:
+            threading._shutdown()  # as an interpreter that ends: first its threads, then what was registered
+            atexit._run_exitfuncs()
             sys.stdout.flush()
             sys.stderr.flush()
         return code

@@ -1,6 +1,7 @@
 """A plugin of pytest for this suite: how many processes, what becomes of a test that hangs, what needs a GPU."""
 
 import faulthandler
+import gc
 import os
 import re
 from pathlib import Path
@@ -55,6 +56,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(SLOW_LIMIT_S))
+
+
+def pytest_collection_finish() -> None:
+    """What is imported and collected by now stays, a million objects: the collector of garbage need not look at them.
+
+    Libraries that trainings use ask for a full collection at each start and end, which took most of some tests.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

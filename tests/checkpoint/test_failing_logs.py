@@ -1,31 +1,21 @@
 """Real runs whose logs cannot be written, from their first line on or from the middle: they train to their end."""
 
+import errno
 import hashlib
 import json
 import os
 import shutil
 import subprocess
-import sys
 import time
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
+from tests.children import Command
 from tests.small_run import small_recipe
 
-FAILING_WRITES = """
-import errno, os, sys
-number = getattr(errno, sys.argv.pop(1))
-write = os.write
-def write_or_fail(descriptor, content):
-    if os.readlink(f"/proc/self/fd/{descriptor}").partition(" ")[0].endswith(".jsonl"):
-        raise OSError(number, os.strerror(number))
-    return write(descriptor, content)
-os.write = write_or_fail
-from trimtab.cli.main import main
-main()
-"""
-PLAIN = "from trimtab.cli.main import main; main()"
 LONGEST_WAIT = 120.0
 
 needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
@@ -42,37 +32,42 @@ def weights(run: Path) -> str:
     ).hexdigest()
 
 
-def train(script: str, *arguments: object, **options: object) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-c", script, *map(str, arguments)]
-    # As many threads as in this process, so that sums have the same bits.
-    environment = os.environ | {"OMP_NUM_THREADS": str(_threads())}
-    return subprocess.run(
-        command,
-        text=True,
-        check=False,
-        env=environment,
-        timeout=LONGEST_WAIT,
-        **{"stderr": subprocess.PIPE, **options},
-    )
+def logs_fail(number: int) -> None:
+    """From now on no log of a run in this process takes a byte."""
+    write = os.write
+
+    def write_or_fail(descriptor: int, content: bytes) -> int:
+        if os.readlink(f"/proc/self/fd/{descriptor}").partition(" ")[0].endswith(".jsonl"):
+            raise OSError(number, os.strerror(number))
+        return write(descriptor, content)
+
+    os.write = write_or_fail
 
 
-def _threads() -> int:
-    import torch
-
-    return torch.get_num_threads()
+def train(
+    *arguments: object, error: str | None = None, stderr: BinaryIO | None = None
+) -> tuple[int | None, str]:
+    """The exit code of a run in a process of its own, and what it said."""
+    first = error and partial(logs_fail, getattr(errno, error))
+    process = Command("train", *arguments, first=first or None, stderr=stderr)
+    said = process.communicate(LONGEST_WAIT)[1]
+    return process.returncode, said
 
 
 @needs_proc
-@pytest.mark.parametrize("error", ["ENOSPC", "EIO", pytest.param("EROFS", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "error",
+    ["ENOSPC", pytest.param("EIO", marks=pytest.mark.slow), pytest.param("EROFS", marks=pytest.mark.slow)],
+)
 def test_a_run_whose_logs_take_nothing_ends_with_the_same_weights_and_says_so_once_for_each(
     recipe: Path, tmp_path: Path, trained_run: Path, error: str
 ):
-    ended = train(FAILING_WRITES, error, "train", recipe, "--out", tmp_path / "run")
-    assert ended.returncode == 0, ended.stderr
+    code, said = train(recipe, "--out", tmp_path / "run", error=error)
+    assert code == 0, said
     assert weights(tmp_path / "run") == weights(trained_run)
-    assert "Traceback" not in ended.stderr
+    assert "Traceback" not in said
     for log in ("metrics", "evaluations", "samples"):
-        assert ended.stderr.count(f"K905] log-not-written: {log}.jsonl cannot be written") == 1
+        assert said.count(f"K905] log-not-written: {log}.jsonl cannot be written") == 1
         assert (tmp_path / "run" / f"{log}.jsonl").read_bytes() == b""
 
 
@@ -81,9 +76,8 @@ def test_a_run_whose_logs_take_nothing_ends_with_the_same_weights_and_says_so_on
 def test_a_run_that_can_tell_nobody_anything_ends_with_the_same_weights(
     recipe: Path, tmp_path: Path, trained_run: Path
 ):
-    with open("/dev/full", "w") as full:
-        ended = train(PLAIN, "train", recipe, "--out", tmp_path / "run", stderr=full)
-    assert ended.returncode == 0
+    with open("/dev/full", "wb") as full:
+        assert train(recipe, "--out", tmp_path / "run", stderr=full)[0] == 0
     assert weights(tmp_path / "run") == weights(trained_run)
     assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 60
 
@@ -114,12 +108,12 @@ def full_log(tmp_path: Path):
 @pytest.mark.slow
 def test_metrics_on_a_disk_that_is_really_full_do_not_stop_the_run(recipe: Path, tmp_path: Path, full_log):
     run = tmp_path / "run"
-    assert train(PLAIN, "train", recipe, "--out", run, "length=20 steps").returncode == 0
+    assert train(recipe, "--out", run, "length=20 steps")[0] == 0
     (run / "metrics.jsonl").unlink()
     full_log(run / "metrics.jsonl")
-    ended = train(PLAIN, "train", recipe, "--out", run, "--resume")
-    assert ended.returncode == 0, ended.stderr
-    assert "metrics.jsonl cannot be written: No space left on device; training continues" in ended.stderr
+    code, said = train(recipe, "--out", run, "--resume")
+    assert code == 0, said
+    assert "metrics.jsonl cannot be written: No space left on device; training continues" in said
     assert (run / "checkpoints" / "step-00000060").exists()
 
 
@@ -128,15 +122,11 @@ def test_a_run_whose_folder_is_deleted_trains_on_to_its_next_checkpoint_and_then
 ):
     recipe, run = (
         small_recipe(
-            tmp_path, length="300 steps", **{"checkpoint.every": "290 steps", "evaluate.every": "290 steps"}
+            tmp_path, length="100 steps", **{"checkpoint.every": "90 steps", "evaluate.every": "90 steps"}
         ),
         tmp_path / "run",
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", PLAIN, "train", str(recipe), "--out", str(run)],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = Command("train", recipe, "--out", run)
     try:
         until = time.monotonic() + LONGEST_WAIT
         while not (run / "metrics.jsonl").exists():
@@ -158,7 +148,7 @@ def test_a_run_whose_folder_is_deleted_trains_on_to_its_next_checkpoint_and_then
 @pytest.mark.slow
 def test_lines_that_a_run_lost_are_not_made_up_when_it_goes_on(recipe: Path, tmp_path: Path):
     run = tmp_path / "run"
-    assert train(FAILING_WRITES, "ENOSPC", "train", recipe, "--out", run, "length=20 steps").returncode == 0
-    assert train(PLAIN, "train", recipe, "--out", run, "--resume").returncode == 0
+    assert train(recipe, "--out", run, "length=20 steps", error="ENOSPC")[0] == 0
+    assert train(recipe, "--out", run, "--resume")[0] == 0
     steps = [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert steps == list(range(21, 61))

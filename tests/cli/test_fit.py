@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from tests.children import Command
 from tests.pretrained_folder import pretrained_folder
 
 RECIPE = """
@@ -17,10 +18,10 @@ length: 500 steps
 
 def fit(*arguments):
     """As it is typed: exit code, stdout, stderr."""
-    command = [sys.executable, "-m", "trimtab", "fit", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stdout, done.stderr
+    process = Command("fit", *arguments)
+    told, said = process.communicate()
+    assert "Traceback" not in said
+    return process.returncode, told, said
 
 
 @pytest.fixture

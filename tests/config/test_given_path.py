@@ -1,9 +1,8 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.children import printed
 from tests.cli.refusal import has_four_parts
 from trimtab.config.given_path import path_text
 from trimtab.errors import InputError
@@ -22,31 +21,26 @@ def test_anything_else_is_refused_by_its_type(given):
     assert caught.value.problems[0].got.startswith(f"{type(given).__name__}: ")
 
 
-CALLS = """
-import trimtab
-from trimtab.decode.given_texts import checked_documents
-from trimtab.errors import InputError
-calls = [
-    trimtab.train, trimtab.smoke, trimtab.load_recipe, trimtab.load_model, trimtab.load_translator,
-    trimtab.load_generator, lambda run: trimtab.replay(run, step=1), trimtab.check,
-    lambda run: trimtab.generate("run", [run]), lambda run: trimtab.score("run", [run], ["a"]),
-    lambda run: trimtab.generate("run", run or 1), lambda line: list(checked_documents([["a", line]])),
-]
-for place, call in enumerate(calls):
-    for given in (None, 2.5, 3):
-        try:
-            call(given)
-        except InputError as error:
-            assert all(part in str(error) for part in ("got ", "allowed ", "fix ", " not a ")), error
-        else:
-            raise AssertionError(f"{place}: {given!r} was taken")
-print(len(calls), "calls")
-"""
+def calls_that_are_refused() -> None:
+    import trimtab
+    from trimtab.decode.given_texts import checked_documents
+
+    calls = [
+        trimtab.train, trimtab.smoke, trimtab.load_recipe, trimtab.load_model, trimtab.load_translator,
+        trimtab.load_generator, lambda run: trimtab.replay(run, step=1), trimtab.check,
+        lambda run: trimtab.generate("run", [run]), lambda run: trimtab.score("run", [run], ["a"]),
+        lambda run: trimtab.generate("run", run or 1), lambda line: list(checked_documents([["a", line]])),
+    ]  # fmt: skip
+    for place, call in enumerate(calls):
+        for given in (None, 2.5, 3):
+            with pytest.raises(InputError) as caught:
+                call(given)
+            text = str(caught.value)
+            assert all(part in text for part in ("got ", "allowed ", "fix ", " not a ")), (place, text)
+    print(len(calls), "calls")
 
 
-def test_calls_of_the_package_refuse_what_is_no_path_and_no_text(tmp_path):
+def test_calls_of_the_package_refuse_what_is_no_path_and_no_text(tmp_path, monkeypatch):
     # In a process of its own, since here the types of all arguments are looked at before they arrive.
-    done = subprocess.run(
-        [sys.executable, "-c", CALLS], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
-    assert (done.returncode, done.stdout) == (0, "12 calls\n"), done.stderr
+    monkeypatch.chdir(tmp_path)
+    assert printed(calls_that_are_refused) == "12 calls\n"

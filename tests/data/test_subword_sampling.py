@@ -5,8 +5,6 @@ import itertools
 import json
 import math
 import pickle
-import subprocess
-import sys
 from collections import Counter
 from itertools import pairwise
 
@@ -16,6 +14,7 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.children import printed
 from tests.data.small_text import sentences, small_tokenizer
 from tests.small_run import small_sources
 from trimtab.config.sampling import BpeDropout, SubwordRegularization
@@ -213,29 +212,20 @@ def test_a_model_of_another_kind_is_refused(kind, config, got):
     assert caught.value.problems[0].got == got
 
 
-PROGRAM = """
-import json, sys
-from tests.data.test_subword_sampling import places, sampling_of, tokenizer_of
-from trimtab.config.sampling import BpeDropout, SubwordRegularization
-from tests.data.small_text import sentences
-
-lines, rows = sentences(20, seed=4), []
-for kind, config in (
-    ("unigram", SubwordRegularization()), ("unigram", SubwordRegularization(nbest=8)), ("bpe", BpeDropout())
-):
-    rows.append(sampling_of(tokenizer_of(kind), config).encode(lines, places(lines)))
-print(json.dumps(rows))
-"""
+def drawn() -> None:
+    lines, kinds = sentences(20, seed=4), [
+        ("unigram", SubwordRegularization()), ("unigram", SubwordRegularization(nbest=8)), ("bpe", BpeDropout())
+    ]  # fmt: skip
+    rows = [sampling_of(tokenizer_of(kind), config).encode(lines, places(lines)) for kind, config in kinds]
+    print(json.dumps(rows))
 
 
-def test_another_process_draws_the_same():
+def test_another_process_draws_the_same(capsys):
     """As a resumed run, and as workers do; sentencepiece's own generator does not."""
-    printed = {
-        subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout
-        for _ in range(2)
-    }
-    assert len(printed) == 1
-    assert len(json.loads(printed.pop())) == 3
+    there = printed(drawn)
+    drawn()
+    assert capsys.readouterr().out == there
+    assert len(json.loads(there)) == 3
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])

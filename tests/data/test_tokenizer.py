@@ -3,13 +3,11 @@ import hashlib
 import json
 import os
 import pickle
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from sentencepiece import SentencePieceTrainer
 
+from tests.children import printed
 from tests.data.small_text import sentences, small_tokenizer
 from trimtab.config.corpora import ParallelFiles, TrainCorpus
 from trimtab.config.tokenizer import SentencePieceTokenizer
@@ -35,18 +33,12 @@ def test_the_same_lines_give_the_same_bytes(tmp_path, model):
 
 
 def test_another_process_makes_the_same_bytes(tmp_path):
-    code = (
-        "import sys; from pathlib import Path; from tests.data.test_tokenizer import SMALL, sentences\n"
-        "from trimtab.data.tokenizer import train_tokenizer\n"
-        "tokenizer = train_tokenizer(SMALL, lines=sentences(300), symbols=['<ui>'], out=Path(sys.argv[1]))\n"
-        "print(tokenizer.fingerprint)"
-    )
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], cwd=root, capture_output=True, text=True, check=True
-    )
+    def made() -> None:
+        out = tmp_path / "there"
+        print(train_tokenizer(SMALL, lines=sentences(300), symbols=["<ui>"], out=out).fingerprint)
+
     here = train_tokenizer(SMALL, lines=sentences(300), symbols=["<ui>"], out=tmp_path / "here")
-    assert done.stdout.strip() == here.fingerprint
+    assert printed(made).strip() == here.fingerprint
 
 
 def test_the_model_is_written_with_a_card_and_loads_again(tmp_path):

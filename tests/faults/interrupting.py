@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.faults.killing import COMMAND, LONGEST_WAIT
+from tests.faults.killing import LONGEST_WAIT
 
+COMMAND = "from trimtab.cli.main import main; main()"
 PROC = Path("/proc")
 When = Callable[["Group"], bool]
 """Whether a moment has come."""

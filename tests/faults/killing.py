@@ -5,20 +5,16 @@ However slow this process is, the signal comes in time: a few steps on, the othe
 
 import hashlib
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from tests.faults.gate import opened
+from tests.children import Command
+from tests.faults.gate import opened, wait
 from tests.small_run import small_recipe
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.step_folders import list_steps, step_name
@@ -31,9 +27,6 @@ CHANGES = {
     "checkpoint.every": f"{EVERY} steps",
     "data.train.0.name": "words",
 }
-COMMAND = "from trimtab.cli.main import main; main()"
-GATED = f"from tests.faults.gate import wait; wait(step={{step}}, gate={{gate!r}}); {COMMAND}"
-ROOT = Path(__file__).parents[2]
 TIMES = {"seconds", "tokens_per_second"}
 """What differs between two runs of one recipe."""
 LONGEST_WAIT = 120.0
@@ -88,7 +81,8 @@ def end_one(recipe: Path, run: Path, moment: Moment, *, number: int, resume: boo
     until = max(moment.step, newest(run) + 1)
     gate = run.with_name(f"{run.name}-gate")
     gate.unlink(missing_ok=True)
-    process = start(recipe, run, resume=resume, command=GATED.format(step=gate_step(until), gate=str(gate)))
+    step = gate_step(until)
+    process = start(recipe, run, resume=resume, first=lambda: wait(step=step, gate=str(gate)))
     try:
         for _ in waiting(process):
             if newest(run) >= until or (moment.step == 0 and (run / "recipe.yaml").exists()):
@@ -116,20 +110,11 @@ def finish(recipe: Path, run: Path, *, resume: bool) -> None:
     assert process.returncode == 0, said
 
 
-def start(recipe: Path, run: Path, *, resume: bool, command: str = COMMAND) -> "subprocess.Popen[str]":
-    arguments = ["train", str(recipe), "--out", str(run), *(["--resume"] if resume else [])]
-    # As many threads as here: sums in another order have other bits.
-    environment = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}
-    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return subprocess.Popen(
-        [sys.executable, "-c", command, *arguments],
-        env=environment | {"PYTHONPATH": paths},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def start(recipe: Path, run: Path, *, resume: bool, first: Callable[[], None] | None = None) -> Command:
+    return Command("train", recipe, "--out", run, *(["--resume"] if resume else []), first=first)
 
 
-def waiting(process: "subprocess.Popen[str]") -> Iterator[None]:
+def waiting(process: Command) -> Iterator[None]:
     """Turns of a loop that waits for something the process does."""
     until = time.monotonic() + LONGEST_WAIT
     while time.monotonic() < until:

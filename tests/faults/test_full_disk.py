@@ -1,14 +1,12 @@
 """A disk that fills in the middle of a run costs checkpoints, not the run; what comes back is as if it never had."""
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
+from tests.children import Command
 from tests.faults.counting import Count
 from tests.faults.disk import fill, small_disk
-from tests.faults.killing import COMMAND, logs
+from tests.faults.killing import logs
 from tests.small_run import small_recipe
 from tests.training.small_line import Told
 from trimtab.checkpoint.step_folders import list_steps, step_name
@@ -46,15 +44,10 @@ def test_a_disk_of_8_mb_that_is_full_for_a_while_costs_one_checkpoint(
 
 def test_a_log_of_the_terminal_on_a_full_disk_stops_nothing(tmp_path: Path, count: Count):
     recipe = small_recipe(tmp_path, length="4 steps", **{"step.schedule.warmup": "2 steps"})
-    command = [sys.executable, "-c", COMMAND, "train", str(recipe), "--out", str(tmp_path / "run")]
-    with open("/dev/full", "w") as full:
-        code = subprocess.run(
-            command,
-            stderr=full,
-            stdout=subprocess.DEVNULL,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-            check=False,
-        ).returncode
+    with open("/dev/full", "wb") as full:
+        process = Command("train", recipe, "--out", tmp_path / "run", stderr=full)
+        process.communicate()
+    code = process.returncode
     count("corruptions", tried=1, held=code == 0)
     assert code == 0
     assert list_steps(tmp_path / "run" / "checkpoints") == [4]

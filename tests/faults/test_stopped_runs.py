@@ -1,13 +1,13 @@
 """Runs that are asked to stop, by a cluster or by Ctrl-C, save first and end as if nothing had happened."""
 
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.children import Command
 from tests.faults.counting import Count
 from tests.faults.killing import (
     LONGEST_WAIT,
@@ -24,7 +24,7 @@ from tests.faults.killing import (
 from trimtab.launch import train
 from trimtab.training.step_judge import MOST_SECONDS
 
-Deed = Callable[["subprocess.Popen[str]"], None]
+Deed = Callable[[Command], None]
 
 
 @pytest.mark.parametrize(("number", "workers"), [(signal.SIGTERM, 0), (signal.SIGINT, 2)])
@@ -44,7 +44,7 @@ def test_a_run_that_is_asked_to_stop_saves_and_can_go_on(
 
 
 def send(*numbers: int, apart: float) -> Deed:
-    def deed(process: "subprocess.Popen[str]") -> None:
+    def deed(process: Command) -> None:
         for number in numbers:
             process.send_signal(number)
             time.sleep(apart)

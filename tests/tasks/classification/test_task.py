@@ -1,12 +1,11 @@
 import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 import torch
 
+from tests.children import Command
 from tests.label_run import label_recipe
 from tests.short_run import model_sha
 from trimtab.checkpoint.journal import read_journal
@@ -18,8 +17,6 @@ from trimtab.replaying.replay import replay
 from trimtab.tasks.classification.task import CLASSIFICATION, take_weights
 from trimtab.tasks.task import Batching, ComputesLoss, Datasets
 
-COMMAND = "import sys; from trimtab.cli.main import main; sys.exit(main())"
-
 
 def test_what_it_gives_a_run_is_what_every_run_asks_for(parts):
     assert parts.task is CLASSIFICATION
@@ -30,13 +27,12 @@ def test_what_it_gives_a_run_is_what_every_run_asks_for(parts):
 
 def test_a_run_that_was_killed_resumes_to_the_same_bits(label_run, tmp_path):
     recipe, run = label_recipe(tmp_path), tmp_path / "run"
-    process = subprocess.Popen([sys.executable, "-c", COMMAND, "train", str(recipe), "--out", str(run)])
+    process = Command("train", recipe, "--out", run)
     try:
         while not (run / "checkpoints" / "step-00000010").exists() and process.poll() is None:
             time.sleep(0.02)
     finally:
         process.kill()
-        process.wait()
     result = train(recipe, out=run, resume=True)
     assert result.state.step == 40
     assert model_sha(run, 40) == model_sha(label_run, 40)
