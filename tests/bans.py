@@ -1,6 +1,7 @@
 """Finds, in Python source, whatever could run code that came in a file, and whatever forks a process."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 MODULES = {
@@ -70,6 +71,11 @@ STARTS_PROCESSES = {
 }
 """Calls that take the method of the platform where they name none: on Linux a fork, before Python 3.14."""
 
+NAMES_A_PROCESS = re.compile(
+    r"fork|pty|preexec_fn|multiprocessing|ProcessPoolExecutor|get_context|set_start_method|start_processes"
+)
+"""A word that stands in everything that is found."""
+
 CHOOSES_METHOD = {"get_context", "set_start_method", "start_processes"}
 METHODS = {"method", "mp_context", "context", "ctx", "start_method", "multiprocessing_context"}
 """Keywords that name it."""
@@ -90,6 +96,8 @@ def banned(source: str, *, talks_to_processes: bool = False) -> list[str]:
 
 def forks(source: str) -> list[str]:
     """`line: what` for everything that forks this process, or may on some platform."""
+    if not NAMES_A_PROCESS.search(source):
+        return []  # most files: to look at every node of every file takes many seconds
     tree = ast.parse(source)
     known = dict(_names(tree))
     found = {(node.lineno, what) for node in ast.walk(tree) for what in _forks_in_node(node, known)}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.short_run import SHORT
 from tests.small_run import small_pairs, small_recipe, small_sources
 from trimtab.errors import InputError
 from trimtab.inference import load_translator
@@ -22,7 +23,7 @@ PAIRS = small_pairs(20, seed=7)
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("both")
-    return train(small_recipe(folder, **BOTH, **LONG), out=folder / "run").run
+    return train(small_recipe(folder, **BOTH, **SHORT), out=folder / "run").run
 
 
 def right(run, tags, pairs):
@@ -45,7 +46,9 @@ def test_both_directions_are_one_corpus_more_on_the_same_files(tmp_path):
     }
 
 
-def test_both_directions_are_learned(run):
+@pytest.mark.slow
+def test_both_directions_are_learned(tmp_path):
+    run = train(small_recipe(tmp_path, **BOTH, **LONG), out=tmp_path / "run").run
     reverse = [(target, source) for source, target in PAIRS]
     assert right(run, ["<2de>"], PAIRS) >= 0.6
     assert right(run, ["<2en>"], reverse) >= 0.6

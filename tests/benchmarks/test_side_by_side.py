@@ -53,6 +53,7 @@ def run(tmp_path, monkeypatch):
     return done
 
 
+@pytest.mark.slow
 def test_arms_side_by_side_have_a_process_each_and_one_record_whatever_becomes_of_them(run, capfd):
     result = run("--side-by-side", "--", "--dying")
     assert list(result["arms"]) == result["done"] == ["works"]

@@ -323,7 +323,14 @@ begin(saver, 1)
 """
 
 
-@pytest.mark.parametrize(("end", "code"), [("", 0), ("sys.exit(3)", 3), ("1 / 0", 1)])
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        pytest.param("", 0, marks=pytest.mark.slow),
+        pytest.param("sys.exit(3)", 3, marks=pytest.mark.slow),
+        ("1 / 0", 1),
+    ],
+)
 def test_a_process_that_ends_as_usual_waits_for_the_save_under_way(in_memory: Path, end: str, code: int):
     folder = in_memory / "checkpoints"
     command = [sys.executable, "-c", SAVES_AND_ENDS.format(end=end), str(folder)]

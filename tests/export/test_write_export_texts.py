@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from tests.quick import quick
 from tests.text_run import STEPS, documents, trained_text_run
 from trimtab.errors import InputError, RunFailed
 from trimtab.export.hf import llama
@@ -60,6 +61,7 @@ with warnings.catch_warnings(record=True) as told:
 """
 
 
+@pytest.mark.slow
 def test_whatever_length_a_caller_says_is_the_length_and_the_library_has_nothing_to_warn_of(exported_text):
     done = subprocess.run(
         [sys.executable, "-c", LENGTHS, exported_text], capture_output=True, text=True, check=True
@@ -69,6 +71,7 @@ def test_whatever_length_a_caller_says_is_the_length_and_the_library_has_nothing
     assert told == []
 
 
+@pytest.mark.slow
 def test_the_code_of_the_card_runs(exported_text):
     card = (exported_text / "README.md").read_text()
     code = card.split("```python\n")[1].split("```")[0]
@@ -78,14 +81,17 @@ def test_the_code_of_the_card_runs(exported_text):
     assert done.stdout.startswith("Once")
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"data.tokenizer": {"kind": "bytes"}, "model.qk_norm": True},
-        {"data.tokenizer.model": "bpe", "data.tokenizer.vocabulary_size": 300, "model.tie_embeddings": False},
-    ],
-    ids=["bytes and normed queries", "merges and two matrices"],
-)
+OTHER = {
+    "bytes and normed queries": {"data.tokenizer": {"kind": "bytes"}, "model.qk_norm": True},
+    "merges and two matrices": {
+        "data.tokenizer.model": "bpe",
+        "data.tokenizer.vocabulary_size": 300,
+        "model.tie_embeddings": False,
+    },
+}
+
+
+@pytest.mark.parametrize("changes", quick(OTHER, "merges and two matrices"))
 def test_other_kinds_pass_too_and_their_texts_may_be_given(changes, tmp_path):
     run = trained_text_run(tmp_path, **changes)
     (tmp_path / "other.txt").write_text(

@@ -38,6 +38,7 @@ def test_a_model_that_no_class_of_transformers_computes_passes_the_gate(folder):
     assert "A language model (torch.export) of" in (folder / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_code_of_the_card_runs(folder):
     code = (folder / "README.md").read_text().split("```python\n")[1].split("```")[0]
     done = subprocess.run(
