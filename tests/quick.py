@@ -7,7 +7,7 @@ import pytest
 
 
 def quick(cases: Mapping[str, Any] | Iterable[Any], *names: str) -> list[Any]:
-    """Parameters of a test, of which all but the named ones are marked `slow`; a case without a name is called as itself."""
+    """Parameters of a test; all but the named ones are marked `slow`. A case without a name is called as itself."""
     named = cases if isinstance(cases, Mapping) else {str(case): case for case in cases}
     missing = [name for name in names if name not in named]
     assert not missing, f"no such case: {missing}"

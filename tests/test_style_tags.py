@@ -64,11 +64,13 @@ def polite_share(run, tag):
     return sum(bool(POLITE.search(line)) for line in outputs) / len(outputs)
 
 
+@pytest.mark.slow
 def test_the_same_lines_are_said_as_the_tag_asks(run):
     polite, plain = polite_share(run, "<polite>"), polite_share(run, "<plain>")
     assert polite >= plain + 0.3, (polite, plain)
 
 
+@pytest.mark.slow
 def test_the_right_tag_has_the_lower_loss_and_a_forgotten_one_is_told(run, tmp_path, caplog):
     pairs = [pair for pair in sample("heldout") if POLITE.search(pair[1])][:40]
     source, reference = tmp_path / "s", tmp_path / "r"

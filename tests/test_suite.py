@@ -13,6 +13,7 @@ from hypothesis.internal.conjecture.providers import HypothesisProvider
 
 from tests import suite
 from tests.children import run_in_child, server
+from tests.quick import quick
 
 ROOT = Path(__file__).parent.parent
 INI = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
@@ -59,8 +60,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("processes", ["0", "1"])
-@pytest.mark.parametrize("hang", HANGS.values(), ids=HANGS.keys())
+@pytest.mark.parametrize(
+    ("hang", "processes"),
+    quick(
+        {f"{name}, {processes}": (hang, processes) for name, hang in HANGS.items() for processes in "01"},
+        "in a child, 0",
+        "in C, with the interpreter's lock, 1",
+    ),
+)
 def test_a_test_that_hangs_fails_with_its_stacks_and_ends_the_run(folder: Path, hang: str, processes: str):
     (folder / "tests" / "test_hanging.py").write_text(hang)
     ended = run_pytest(folder, "-n", processes, "-o", "timeout=1")
@@ -72,6 +79,7 @@ def test_a_test_that_hangs_fails_with_its_stacks_and_ends_the_run(folder: Path, 
         assert "1 failed" in said
 
 
+@pytest.mark.slow
 def test_the_others_run_after_one_that_hangs_has_failed(folder: Path):
     (folder / "tests" / "test_hanging.py").write_text(IN_PYTHON + "\n\ndef test_works():\n    pass\n")
     ended = run_pytest(folder, "-n", "1", "-o", "timeout=1")
@@ -133,7 +141,7 @@ def test_tests_see_a_gpu_only_where_those_that_need_one_are_asked_for(
     assert os.environ["CUDA_VISIBLE_DEVICES"] == ("0" if visible else "")
 
 
-@pytest.mark.parametrize("threads", ["", "1", "8"])
+@pytest.mark.parametrize("threads", quick(["", "1", "8"], "8"))
 def test_each_process_computes_on_one_thread_whatever_the_user_has_set(threads: str):
     script = (
         "import tests.conftest, os, torch\n"

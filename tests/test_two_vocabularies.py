@@ -10,6 +10,7 @@ import torch
 
 from tests.data.small_text import small_tokenizer
 from tests.faults.killing import STEPS, Moment, digest, end_in_turn, logs
+from tests.short_run import SHORT
 from tests.small_run import small_pairs, small_parts, small_recipe
 from trimtab.checkpoint.journal import read_journal
 from trimtab.config.load import parse_recipe
@@ -38,10 +39,18 @@ LONG = {
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("two")
-    return train(small_recipe(folder, **SEPARATE | LONG), out=folder / "run").run
+    return train(small_recipe(folder, **SEPARATE | LONG | SHORT), out=folder / "run").run
 
 
-def test_it_learns_and_every_command_reads_each_side_with_its_own(run):
+def test_every_command_reads_each_side_with_its_own(run):
+    report = evaluate(str(run), source=run.parent / "dev.en", reference=run.parent / "dev.de")
+    *_, validated = read_journal(run / "evaluations.jsonl")
+    assert report.loss == pytest.approx(validated["loss"], rel=1e-5)
+
+
+@pytest.mark.slow
+def test_it_learns_and_every_command_reads_each_side_with_its_own(tmp_path):
+    run = train(small_recipe(tmp_path, **SEPARATE | LONG), out=tmp_path / "run").run
     translator = load_translator(str(run), beam=1, device="cpu")
     pairs = small_pairs(20, seed=7)
     outputs = translator.translate([source for source, _ in pairs])

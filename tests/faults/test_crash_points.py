@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="name
 
 
 @pytest.mark.parametrize(
-    "every", [23, pytest.param(1, marks=pytest.mark.slow)], ids=["some points", "every point"]
+    "every", [47, pytest.param(1, marks=pytest.mark.slow)], ids=["some points", "every point"]
 )
 def test_a_death_at_any_point_changes_nothing(every: int, tmp_path: Path, count: Count):
     died = die_everywhere(tmp_path, first=3, every=every)

@@ -22,6 +22,7 @@ from tests.faults.interrupting import (
     starts_workers,
 )
 from tests.faults.killing import killed_recipe, newest
+from tests.quick import quick
 from tests.small_run import small_recipe
 
 pytestmark = pytest.mark.skipif(not (PROC / "self/stat").exists(), reason="looks for processes in /proc")
@@ -87,7 +88,14 @@ NAMED: list[tuple[str, When, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("command", "when", "number"), NAMED)
+@pytest.mark.parametrize(
+    ("command", "when", "number"),
+    quick(
+        {f"{each[0]}, {each[1].__name__}": each for each in NAMED},
+        "translate, loads_torch",
+        "train, has_workers",
+    ),
+)
 def test_a_signal_ends_a_command_with_one_line(
     command: str, when: When, number: int, tmp_path: Path, trained_run: Path, text_run: Path, count: Count
 ):

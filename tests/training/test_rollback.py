@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 
+from tests.quick import quick
 from tests.training.small_line import Line, small_line
 from trimtab.errors import RunFailed
 from trimtab.training import recovery
@@ -53,7 +54,7 @@ def finding(line: Line, code: str) -> dict:
     return next(each for each in line.log("findings") if each["code"] == code)
 
 
-@pytest.mark.parametrize("value", [math.nan, 40.0], ids=["not-a-number", "huge"])
+@pytest.mark.parametrize("value", quick({"not-a-number": math.nan, "huge": 40.0}, "not-a-number"))
 def test_spoilt_weights_send_the_run_back_and_the_steps_around_are_left_out(tmp_path, value):
     line = small_line(tmp_path, **CHANGES)
     poked(line, after=100, value=value)
@@ -102,6 +103,7 @@ def test_a_new_level_is_learned_and_no_step_of_it_refused_any_more(tmp_path):
     assert state.skips == 8
 
 
+@pytest.mark.slow
 def test_a_single_spike_costs_one_step(tmp_path):
     line = small_line(tmp_path, **CHANGES)
     louder(line, from_step=101, until_step=101, factor=1e3)
@@ -134,8 +136,8 @@ def test_a_run_that_is_refused_again_and_again_ends_with_a_diagnosis(tmp_path):
 
 
 def test_without_a_healthy_checkpoint_there_is_nothing_to_rewind_to(tmp_path):
-    line = small_line(tmp_path, **{**CHANGES, "guard": {"healthy_after": 1000}})
-    poked(line, after=100)
+    line = small_line(tmp_path, **{**CHANGES, "length": "60 steps", "guard": {"healthy_after": 1000}})
+    poked(line, after=30)
     with pytest.raises(RunFailed, match="no healthy checkpoint to go back to"):
         line.train()
     assert line.saved_steps()

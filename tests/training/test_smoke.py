@@ -14,6 +14,7 @@ def test_a_line_that_works_learns_one_window_by_heart(tmp_path):
     assert smoke(small_recipe(tmp_path)) < 1.0
 
 
+@pytest.mark.slow
 def test_weights_that_do_not_move_are_found(tmp_path, monkeypatch):
     monkeypatch.setattr(stage, "LEAST_RATE", 0.0)
     recipe = small_recipe(tmp_path)

@@ -117,7 +117,7 @@ def test_asked_to_stop_it_ends_after_the_step_at_hand_with_a_checkpoint_and_no_e
 
 def test_order_and_weights_are_the_same_however_many_workers_read(tmp_path):
     found = []
-    for workers in (0, 1, 2):
+    for workers in (0, 2):
         changes = {"data.workers": workers, "length": "12 steps", "evaluate.every": "50 steps"}
         line = small_line(tmp_path / str(workers), **changes)
         windows = [

@@ -81,6 +81,7 @@ def test_without_validation_sets_nothing_is_written(tmp_path):
     assert line.log("evaluations") == []
 
 
+@pytest.mark.slow
 def test_without_validation_sets_weights_that_never_move_are_found_all_the_same(tmp_path):
     line = small_line(
         tmp_path,
