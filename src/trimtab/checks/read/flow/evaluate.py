@@ -77,8 +77,11 @@ class Evaluator:
             case ast.Subscript(value=inner, slice=index):
                 return self._item(self.evaluate(inner), self.index(index), node)
             case ast.IfExp(test=test, body=body, orelse=other):
-                self.evaluate(test)
-                return either((self.evaluate(body), self.evaluate(other)))
+                tested = self.evaluate(test)
+                chosen = either((self.evaluate(body), self.evaluate(other)))
+                if chosen.made == "either":
+                    chosen.fields["<test>"] = tested
+                return chosen
             case ast.Lambda():
                 return self.made("function", node, node_=node, frame=self.frame)
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
