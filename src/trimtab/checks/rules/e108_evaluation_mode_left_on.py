@@ -166,6 +166,8 @@ def _is_off(event: Event) -> bool:
 
 
 def _is_on(event: Event, model: Value | None) -> bool:
+    if model is not None and event.name.startswith("train_") and root(event.subject) is model:
+        return True  # a method of the model that switches what it trains
     if event.name not in ("train", "set_train", "set_training_mode", "training_mode"):
         return False
     return not (event.name == "train" and event.value.args and event.value.args[0].constant is False)

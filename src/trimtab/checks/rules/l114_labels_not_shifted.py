@@ -75,7 +75,7 @@ def _own_heads(run: Description, losses: list[CrossEntropy]) -> Iterator[Diagnos
         target, logits = plain(loss.targets), plain(loss.logits)
         if block is None or block.value is None or block.value.name != "forward":
             continue
-        if target is None or logits is None or loss.name != "cross_entropy":
+        if target is None or logits is None or loss.name != "cross_entropy" or _is_masked(loss, block.value):
             continue
         ends = cut(target), cut(logits)
         if ends[0] is not None and ends[1] is not None and (ends[0][1], ends[1][2]) == (1, -1):
@@ -98,6 +98,13 @@ def _own_heads(run: Description, losses: list[CrossEntropy]) -> Iterator[Diagnos
         if says(run.document, "mlm=False"):
             yield RULE.at(loss.event.place, labels="labels of a collator that does not shift them")
             return
+
+
+def _is_masked(loss: CrossEntropy, function: Value) -> bool:
+    """Whether it is the loss of a masked language model, whose labels stand where they are predicted."""
+    owner = function.frame.owner if function.frame is not None else None
+    names = (loss.event.value.label, owner.name if owner is not None else "")
+    return any("mask" in name.lower() or "mlm" in name.lower() for name in names)
 
 
 def _head(logits: Value | None) -> str:

@@ -7,7 +7,7 @@ from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.loops import Loop, stepped, training_loops
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import is_optimizer, options, root
-from trimtab.checks.read.flow.values import Value, walk
+from trimtab.checks.read.flow.values import Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -87,11 +87,9 @@ def _modules(value: Value | None) -> list[Value] | None:
             waiting.append(each.keywords["params"])
         elif each.made == "call" and each.last == "parameters" and each.of is not None:
             module = root(each.of)
-            if module is None:
+            if module is None or (module.made == "call" and module.of is not None):
                 return None
             found[id(module)] = module
-        elif any(one.made == "call" and one.last == "parameters" for one in walk(each, most=8)):
-            return None
         else:
             return None
     return list(found.values())
