@@ -104,7 +104,9 @@ def gone(wheels):
         now = set(dir(package)) | set(getattr(package, "__all__", ()))
         known = {name.partition(">")[0] for names in told.get(library, {}).values() for name in names.split()}
         lost = sorted(
-            name for name in names_of(wheel, library) - now - known if not re.match(r"TF[A-Z]|Flax[A-Z]|_", name)
+            name
+            for name in names_of(wheel, library) - now - known
+            if not re.match(r"TF[A-Z]|Flax[A-Z]|_", name) and not hasattr(package, name)  # some are aliases
         )
         if lost:
             homes = homes_of(Path(package.__file__).parent, set(lost), library)
@@ -140,7 +142,7 @@ def names_of(wheel, library):
                         )
                     case ast.Call(func=ast.Attribute(attr="extend" | "append"), args=[ast.List(elts=items)]):
                         found.update(each.value for each in items if isinstance(each, ast.Constant))
-                    case ast.ImportFrom(names=names):
+                    case ast.ImportFrom(names=names, level=level) if level > 0:
                         found.update(each.asname or each.name for each in names)
     return {name for name in found if isinstance(name, str) and name.isidentifier()}
 

@@ -147,7 +147,7 @@ def _mend(name: str, keyword: str, known: tuple[str, ...]) -> tuple[str, str]:
     if renamed:
         return renamed, ""
     configuration = _CONFIGURED.get(name)
-    near = nearest(keyword, known)
+    near = nearest(keyword, known) or next((each for each in known if each.endswith(f"_{keyword}")), "")
     if near:
         return f"write `{near}`", f": did you mean `{near}`?"
     if configuration:

@@ -105,7 +105,7 @@ def _methods(run: Description, base: str, node: Any, place: Place) -> Iterator[D
         at = place._replace(line=method.lineno, column=method.col_offset + 1, end_line=0, end_column=0)
         if base == _MODULE and method.name in _ENDED:
             fix = f"write `{_ENDED[method.name]}(self)`, and collect what each step returns in a list of the module"
-            given, problem = "nothing any more", "cannot get"
+            given, problem = "nothing any more", "still waits for"
             yield RULE.at(
                 at, severity=severity, owner=owner, method=method.name, given=given, problem=problem, fix=fix
             )
@@ -116,7 +116,7 @@ def _methods(run: Description, base: str, node: Any, place: Place) -> Iterator[D
             given, fix = wrong
             given = f"{given} in {library} {'.'.join(map(str, newest(library)))}"
             yield RULE.at(
-                at, severity=severity, owner=owner, method=method.name, given=given, problem="does not take", fix=fix
+                at, severity=severity, owner=owner, method=method.name, given=given, problem="cannot take", fix=fix
             )
 
 
@@ -126,6 +126,10 @@ def _refuses(arguments: ast.arguments, most: int, names: frozenset[str]) -> tupl
     if arguments.vararg is None and len(own) < most:
         count = f"{most} argument{'' if most == 1 else 's'}"
         return f"{count} by position", "add the missing parameter, or take `*args, **kwargs` and hand them on"
+    required = len(own) - len(arguments.defaults)
+    if required > most + len(names):
+        count = f"{most} argument{'' if most == 1 else 's'} alone"
+        return count, "take what the library passes now; give a parameter that is gone a default"
     known = {*own, *(each.arg for each in arguments.kwonlyargs)}
     missing = sorted(names - known) if arguments.kwarg is None else []
     if not missing or (arguments.vararg is not None and not own):

@@ -42,6 +42,7 @@ RULE = Rule(
     ),
     bad=Example("train.py", _SCRIPT.format(reduction="", count="len(loader)")),
     good=Example("train.py", _SCRIPT.format(reduction=', reduction="sum"', count="count")),
+    tips=("S0-96",),
     symptoms=(
         "validation loss depends on the batch size",
         "perplexity differs between batch sizes",
