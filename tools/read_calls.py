@@ -1,4 +1,4 @@
-"""Writes `src/trimtab/checks/signatures.json`: what trainers, configurations and methods of the installed libraries take.
+"""Writes `src/trimtab/checks/signatures.json`: what calls and methods of the installed libraries take.
 
     python tools/read_calls.py OLD.whl ...
 
@@ -9,10 +9,10 @@ them is imported: what an older version offers at its top and the installed one 
     {
       "versions": {"trl": "1.16.0"},
       "calls": {"trl.SFTTrainer": "model args ..."},             arguments of what takes no others
-      "passed": {"transformers.Trainer.log": "2 start_time"},    most arguments by position, then names, that the library
-                                                                 passes to a method that people override
-      "gone": {"trl": {"0.24.0": "PPOTrainer>trl.experimental.ppo ..."}}   by the newest older version that has them, and
-                                                                 where a class of that name is now
+      "passed": {"transformers.Trainer.log": "2 start_time"},    what the library passes to a method that people
+                                                                 override: most arguments by position, then names
+      "gone": {"trl": {"0.24.0": "CPOTrainer>trl.experimental.cpo"}}   by the newest older version that has them, and
+                                                                 the package that offers such a name now
     }
 """
 
@@ -23,8 +23,10 @@ import json
 import re
 import sys
 import zipfile
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 TO = Path(__file__).parents[1] / "src/trimtab/checks/signatures.json"
 LIBRARIES = ("transformers", "trl", "peft", "accelerate", "lightning")
@@ -49,15 +51,16 @@ HOOKS = {
 """Hooks that Lightning calls through `call._call_lightning_module_hook`, by hand from `lightning/pytorch` 2.6."""
 
 
-def main():
-    table = {"versions": {name: version(name) for name in LIBRARIES}}
+def main() -> None:
+    """Writes the table."""
+    table: dict[str, Any] = {"versions": {name: version(name) for name in LIBRARIES}}
     table["calls"] = dict(sorted(calls()))
     table["passed"] = dict(sorted(passed()))
     table["gone"] = gone([Path(each) for each in sys.argv[1:]])
     TO.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n")
 
 
-def calls():
+def calls() -> Iterator[tuple[str, str]]:
     """Each call that takes no other arguments than those it names."""
     for module, pattern in READ.items():
         found = importlib.import_module(module)
@@ -74,18 +77,23 @@ def calls():
             yield f"{module}.{name}", " ".join(names)
 
 
-def passed():
+def passed() -> Iterator[tuple[str, str]]:
     """What a trainer passes to its own methods."""
     for owner, module in OVERRIDDEN.items():
         if module is None:
             yield from ((f"{owner}.{name}", what) for name, what in HOOKS[owner].items())
             continue
         tree = ast.parse(inspect.getsource(importlib.import_module(module)))
-        most, names = {}, {}
+        most: dict[str, int] = {}
+        names: dict[str, set[str]] = {}
         for node in ast.walk(tree):
             match node:
-                case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name), args=args, keywords=keywords):
-                    if any(isinstance(each, ast.Starred) for each in args) or not all(each.arg for each in keywords):
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name(id="self"), attr=name), args=args, keywords=keywords
+                ):
+                    if any(isinstance(each, ast.Starred) for each in args) or not all(
+                        each.arg for each in keywords
+                    ):
                         continue
                     most[name] = max(most.get(name, 0), len(args))
                     names.setdefault(name, set()).update(each.arg for each in keywords)
@@ -94,9 +102,9 @@ def passed():
             yield f"{owner}.{name}", " ".join([str(most[name]), *sorted(names[name])])
 
 
-def gone(wheels):
+def gone(wheels: list[Path]) -> dict[str, dict[str, str]]:
     """By library and older version: names at the top that the installed one has not."""
-    told = {}
+    told: dict[str, dict[str, str]] = {}
     for wheel in sorted(wheels, key=lambda each: ordered(each), reverse=True):
         library, number = wheel.name.split("-")[:2]
         library = library.replace("pytorch_lightning", "lightning")
@@ -116,13 +124,14 @@ def gone(wheels):
     return told
 
 
-def ordered(wheel):
+def ordered(wheel: Path) -> tuple[str, tuple[int, ...]]:
+    """The library of a wheel and its version, to be sorted by."""
     return wheel.name.split("-")[0], tuple(map(int, re.findall(r"\d+", wheel.name.split("-")[1])))
 
 
-def names_of(wheel, library):
+def names_of(wheel: Path, library: str) -> set[str]:
     """Names that a wheel's package offers at its top: its lazy structure, its plain imports, `__all__` of models."""
-    found = set()
+    found: set[Any] = set()
     root = "pytorch_lightning" if library == "lightning" else library
     with zipfile.ZipFile(wheel) as archive:
         for path in archive.namelist():
@@ -147,9 +156,9 @@ def names_of(wheel, library):
     return {name for name in found if isinstance(name, str) and name.isidentifier()}
 
 
-def homes_of(folder, names, library):
+def homes_of(folder: Path, names: set[str], library: str) -> dict[str, str]:
     """Where a class or function of a name is defined now, as the shortest package that offers it."""
-    homes = {}
+    homes: dict[str, str] = {}
     for path in sorted(folder.rglob("__init__.py"), key=lambda each: (len(each.parts), each)):
         if path.parent != folder:
             for name in names & set(re.findall(r"\w+", path.read_text())):

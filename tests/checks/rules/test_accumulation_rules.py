@@ -1,4 +1,4 @@
-"""Accumulation by hand: where it synchronises, clears, clips and divides; inputs of each kind, and twins that are right."""
+"""Accumulation by hand: where it synchronises, clears, clips and divides, and twins that are right."""
 
 import pytest
 
@@ -37,16 +37,18 @@ def accumulated(sync, *, step="(i + 1) % 4 == 0", before=""):
     [
         accumulated("model.no_sync() if (i + 1) % 4 == 0 else contextlib.nullcontext()"),
         accumulated("contextlib.nullcontext() if (i + 1) % 4 != 0 else model.no_sync()"),
-        accumulated("model.no_sync() if not (i + 1) % 4 else contextlib.nullcontext()", step="not (i + 1) % 4"),
+        accumulated(
+            "model.no_sync() if not (i + 1) % 4 else contextlib.nullcontext()", step="not (i + 1) % 4"
+        ),
         accumulated(
             "context",
             before="    context = model.no_sync() if is_last else contextlib.nullcontext()\n",
             step="is_last",
         ).replace("    context =", "    is_last = (i + 1) % args.accumulation == 0\n    context ="),
         accumulated("fabric.no_backward_sync(model, enabled=(i + 1) % 4 == 0)"),
-        accumulated("fabric.no_backward_sync(model, enabled=not accumulates)", step="not accumulates").replace(
-            "    with", "    accumulates = (i + 1) % 4 != 0\n    with"
-        ),
+        accumulated(
+            "fabric.no_backward_sync(model, enabled=not accumulates)", step="not accumulates"
+        ).replace("    with", "    accumulates = (i + 1) % 4 != 0\n    with"),
         accumulated(
             "contextlib.nullcontext()", before="    model.set_requires_gradient_sync((i + 1) % 4 != 0)\n"
         ),
@@ -54,9 +56,9 @@ def accumulated(sync, *, step="(i + 1) % 4 == 0", before=""):
         + "for i, (x, y) in enumerate(loader):\n    loss = F.cross_entropy(model(x), y) / 4\n"
         + "    if (i + 1) % 4 == 0:\n        with model.no_sync():\n            loss.backward()\n"
         + "        optimizer.step()\n        optimizer.zero_grad()\n    else:\n        loss.backward()\n",
-        accumulated("fabric.no_backward_sync(model, enabled=is_accumulating)", step="not is_accumulating").replace(
-            "    with", "    is_accumulating = (i + 1) % args.accumulation == 0\n    with"
-        ),
+        accumulated(
+            "fabric.no_backward_sync(model, enabled=is_accumulating)", step="not is_accumulating"
+        ).replace("    with", "    is_accumulating = (i + 1) % args.accumulation == 0\n    with"),
     ],
 )
 def test_gradients_are_synchronised_where_the_optimizer_steps(text):
@@ -73,8 +75,12 @@ def test_gradients_are_synchronised_where_the_optimizer_steps(text):
         accumulated("fabric.no_backward_sync(model, enabled=is_accumulating)"),
         accumulated("model.no_sync() if i % 100 == 0 else contextlib.nullcontext()"),
         accumulated("contextlib.nullcontext()", step="i % 5 != 0"),
-        accumulated("contextlib.nullcontext()", before="    model.set_requires_gradient_sync((i + 1) % 4 == 0)\n"),
-        accumulated("contextlib.nullcontext() if (i + 1) % 4 == 0 or i + 1 == len(loader) else model.no_sync()"),
+        accumulated(
+            "contextlib.nullcontext()", before="    model.set_requires_gradient_sync((i + 1) % 4 == 0)\n"
+        ),
+        accumulated(
+            "contextlib.nullcontext() if (i + 1) % 4 == 0 or i + 1 == len(loader) else model.no_sync()"
+        ),
     ],
 )
 def test_what_is_synchronised_at_the_right_time_is_left_alone(text):
@@ -100,8 +106,13 @@ def clipped(*what, given=BOTH):
     [
         clipped("encoder.parameters()"),
         clipped("decoder.parameters()", given="[*encoder.parameters(), *decoder.parameters()]"),
-        clipped("encoder.parameters()", given="[{'params': encoder.parameters()}, {'params': decoder.parameters()}]"),
-        clipped("list(decoder.parameters())", given="itertools.chain(encoder.parameters(), decoder.parameters())"),
+        clipped(
+            "encoder.parameters()",
+            given="[{'params': encoder.parameters()}, {'params': decoder.parameters()}]",
+        ),
+        clipped(
+            "list(decoder.parameters())", given="itertools.chain(encoder.parameters(), decoder.parameters())"
+        ),
         clipped("encoder.parameters()").replace("clip_grad_norm_", "clip_grad_value_"),
     ],
 )
@@ -133,7 +144,8 @@ TURN = PLAIN + "for i, (x, y) in enumerate(loader):\n    loss = F.cross_entropy(
     "body",
     [
         "    loss.backward()\n    model.zero_grad()\n    optimizer.step()\n",
-        "    scaler.scale(loss).backward()\n    optimizer.zero_grad()\n    scaler.step(optimizer)\n    scaler.update()\n",
+        "    scaler.scale(loss).backward()\n    optimizer.zero_grad()\n    scaler.step(optimizer)\n"
+        "    scaler.update()\n",
         "    loss.backward()\n    if (i + 1) % 4 == 0:\n        optimizer.zero_grad()\n        optimizer.step()\n",
         "    loss.backward()\n    optimizer.zero_grad(set_to_none=True)\n"
         "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step()\n",

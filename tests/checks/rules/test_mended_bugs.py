@@ -13,7 +13,6 @@ from trimtab.checks.rules import (
     l115_ignore_index_of_another_value,
     l116_softmax_before_cross_entropy,
     p304_clipping_of_scaled_gradients,
-    s102_schedule_of_another_length,
     s137_gradients_never_cleared,
     s138_clip_after_step,
     s143_accumulated_loss_not_divided,

@@ -38,7 +38,7 @@ STEPS = "    scaler.scale(loss).backward()\n    scaler.step(optimizer)\n    scal
         ("torch.amp.GradScaler('cuda')", STEPS, ["warning"]),
         ("torch.cuda.amp.GradScaler(enabled=args.amp)", STEPS, ["warning"]),
         ("torch.amp.GradScaler(init_scale=1024.0)", STEPS, ["warning"]),
-        ("torch.amp.GradScaler()", STEPS.replace("    scaler.step", "    scaler.unscale_(optimizer)\n    scaler.step"), ["warning"]),
+        ("torch.amp.GradScaler(growth_interval=100)", STEPS + "    print(loss)\n", ["warning"]),
         ("torch.cuda.amp.GradScaler(enabled=False)", STEPS, []),
         ("torch.amp.GradScaler()", STEPS + "with torch.autocast('cuda'):\n    pass\n", []),
         ("torch.amp.GradScaler()", STEPS + "model.half()\n", []),
@@ -88,6 +88,7 @@ COLLATED = (
     + "for {batch} in loader:\n    loss = criterion(model(source).reshape(-1, 90), {target})\n"
     + "    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n"
 )
+MAPPED = "return {'source': pad_sequence(source), 'target': pad_sequence(target, True, 1)}"
 PAIR = "return pad_sequence(source), pad_sequence(target)"
 
 
@@ -102,7 +103,7 @@ def collated(returned=PAIR, given="", batch="source, target", target="target[1:]
         (collated(PAIR.replace("(target)", "(target, padding_value=PAD)")), ["warning"]),
         (collated(target="target.view(-1)"), ["warning"]),
         (collated(given="label_smoothing=0.1"), ["warning"]),
-        (collated("return {'source': pad_sequence(source), 'target': pad_sequence(target, True, 1)}", batch="batch", target="batch['target'][:, 1:].flatten()"), ["warning"]),
+        (collated(MAPPED, batch="batch", target="batch['target'][:, 1:].flatten()"), ["warning"]),
         (collated(given="ignore_index=PAD"), []),
         (collated(PAIR.replace("(target)", "(target, padding_value=-100)")), []),
         (collated("return pad_sequence(source), torch.tensor(target)"), []),
@@ -118,7 +119,10 @@ LOADED = (
     "from transformers import AutoModelForCausalLM, AutoTokenizer\ntokenizer = AutoTokenizer.from_pretrained('gpt2')\n"
     "model = AutoModelForCausalLM.from_pretrained('gpt2')\n"
 )
-COPY = LOADED + "def encode(rows):\n    batch = tokenizer(rows['text'], padding={padding})\n    {labels}\n    return batch\n"
+COPY = (
+    LOADED
+    + "def encode(rows):\n    batch = tokenizer(rows['text'], padding={padding})\n    {labels}\n    return batch\n"
+)
 DIRECT = (
     LOADED
     + "for text in texts:\n    batch = tokenizer(text, return_tensors='pt', padding={padding}){to}\n"
@@ -143,7 +147,10 @@ def direct(call="**batch, labels=batch['input_ids']", padding="True", to=""):
         (copied("batch['labels'] = list(batch['input_ids'])", "'longest'"), ["warning"]),
         (direct(), ["warning"]),
         (direct(to=".to('cuda')"), ["warning"]),
-        (direct("batch.input_ids, attention_mask=batch.attention_mask, labels=batch.input_ids.clone()"), ["warning"]),
+        (
+            direct("batch.input_ids, attention_mask=batch.attention_mask, labels=batch.input_ids.clone()"),
+            ["warning"],
+        ),
         (copied(padding="False"), []),
         (copied("batch['labels'] = rows['label']"), []),
         (copied() + "labels[labels == 0] = -100\n", []),
@@ -178,7 +185,9 @@ def test_a_masked_loss_is_divided_by_what_is_left(mean, told):
     assert said(l120_padding_in_the_loss, AVERAGED.format(loss=EACH, mean=mean)) == told
 
 
-MODELS = HEAD + """
+MODELS = (
+    HEAD
+    + """
 class {name}(nn.Module):
     def __init__(self):
         super().__init__()
@@ -189,6 +198,7 @@ class {name}(nn.Module):
         {cut}
         return F.cross_entropy({logits}.reshape(-1, 100), {labels}.reshape(-1))
 """
+)
 
 
 def head(labels="input_ids", cut="pass", logits="logits", causal="True", parameter="labels", name="Net"):

@@ -47,7 +47,9 @@ def by_epoch(schedule):
         by_step("get_cosine_schedule_with_warmup(optimizer, 100, num_training_steps=epochs * len(loader))"),
         by_step("OneCycleLR(optimizer, 1e-3, total_steps=len(loader) * epochs)"),
         by_step("CosineAnnealingLR(optimizer, T_max=len(loader) * epochs)"),
-        by_step("get_scheduler('linear', optimizer, 0, total)").replace("schedule =", "total = len(loader) * 3\nschedule ="),
+        by_step("get_scheduler('linear', optimizer, 0, total)").replace(
+            "schedule =", "total = len(loader) * 3\nschedule ="
+        ),
         by_batch("get_linear_schedule_with_warmup(optimizer, 0, len(loader))"),
         by_batch("get_linear_schedule_with_warmup(optimizer, 0, epochs)"),
         by_batch("CosineAnnealingLR(optimizer, epochs)"),
@@ -64,11 +66,15 @@ def test_a_length_is_counted_in_the_steps_of_its_schedule(text):
     "text",
     [
         by_step("get_linear_schedule_with_warmup(optimizer, 100, len(loader) // accumulation * epochs)"),
-        by_step("get_linear_schedule_with_warmup(optimizer, 100, math.ceil(len(loader) / accumulation) * epochs)"),
+        by_step(
+            "get_linear_schedule_with_warmup(optimizer, 100, math.ceil(len(loader) / accumulation) * epochs)"
+        ),
         by_step("get_linear_schedule_with_warmup(optimizer, 100, args.max_steps)"),
         by_step("get_linear_schedule_with_warmup(optimizer, 100, len(other) * epochs)"),
         by_batch("get_linear_schedule_with_warmup(optimizer, 100, len(loader) * epochs)"),
-        by_batch("get_linear_schedule_with_warmup(optimizer, 0, len(loader))").replace("epochs, accumulation = 3", "epochs, accumulation = 1"),
+        by_batch("get_linear_schedule_with_warmup(optimizer, 0, len(loader))").replace(
+            "epochs, accumulation = 3", "epochs, accumulation = 1"
+        ),
         by_batch("CosineAnnealingLR(optimizer, T_max=len(loader))"),
         by_batch("StepLR(optimizer, 30)"),
         by_batch("get_linear_schedule_with_warmup(optimizer, 0, 10_000)"),
@@ -111,15 +117,20 @@ schedule = get_scheduler("linear", optimizer, num_warmup_steps=0, num_training_s
     ],
 )
 def test_a_prepared_schedule_counts_the_batches_of_all_processes(changes, told):
-    parts = {"given": "", "before": "", "length": "3 * len(loader)", "prepared": "schedule = accelerator.prepare(schedule)\n"}
+    parts = {
+        "given": "",
+        "before": "",
+        "length": "3 * len(loader)",
+        "prepared": "schedule = accelerator.prepare(schedule)\n",
+    }
     parts |= {name: value for name, value in changes.items() if name != "between"}
     text = PREPARED.format(**parts).replace("schedule = get", changes.get("between", "") + "schedule = get")
     assert said(s160_schedule_in_another_unit, text) == told
 
 
 LOOP = (
-    "for x, y in loader:\n    optimizer.zero_grad()\n    F.cross_entropy(model(x), y).backward()\n    optimizer.step()\n"
-    "    schedule.step()\n"
+    "for x, y in loader:\n    optimizer.zero_grad()\n    F.cross_entropy(model(x), y).backward()\n"
+    "    optimizer.step()\n    schedule.step()\n"
 )
 AGAIN = "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
 RATE = "for group in optimizer.param_groups:\n    group['lr'] = 1e-5\n"
@@ -131,7 +142,10 @@ WARM = "schedule = get_linear_schedule_with_warmup(optimizer, 100, 1000)\n"
     [
         (WARM + AGAIN, ["error"]),
         ("schedule = StepLR(optimizer, 30)\n" + AGAIN, ["error"]),
-        ("schedule = CosineAnnealingLR(optimizer, 30)\noptimizer = torch.optim.AdamW(groups, lr=1e-5)\n", ["error"]),
+        (
+            "schedule = CosineAnnealingLR(optimizer, 30)\noptimizer = torch.optim.AdamW(groups, lr=1e-5)\n",
+            ["error"],
+        ),
         (
             "old = optimizer\nschedule = LinearLR(old)\noptimizer = torch.optim.Adam(model.parameters())\n",
             ["error"],

@@ -31,8 +31,8 @@ def said(rule, text, versions=NEW):
         ("from accelerate import Accelerator\nAccelerator(fp16=True)\n", "mixed_precision"),
         ("from accelerate import Accelerator\nAccelerator(dispatch_batches=True)\n", "DataLoaderConfiguration"),
         ("from peft import IA3Config\nIA3Config(target_module=['k'])\n", "target_modules"),
-        ("from transformers import EarlyStoppingCallback\nEarlyStoppingCallback(patience=3)\n", "early_stopping_patience"),
-        ("from transformers import Trainer\nTrainer(model=model, args=args, learning_rate=1e-4)\n", "TrainingArguments"),
+        ("from transformers import EarlyStoppingCallback\nEarlyStoppingCallback(patience=3)\n", "early_stopping_"),
+        ("from transformers import Trainer\nTrainer(model=model, args=args, lr=1e-4)\n", "TrainingArguments"),
     ],
 )  # fmt: skip
 def test_a_keyword_that_a_call_has_not_is_named_with_what_to_write(text, mend):
@@ -86,7 +86,7 @@ MODULE = "import lightning as L\nclass Net(L.LightningModule):\n    def {0}:\n  
         TRAINER.format("prediction_step(self, model, inputs, prediction_loss_only)"),
         TRAINER.format("compute_loss(self, model, inputs)"),
         TRAINER.format("log(self, logs)").replace("import Trainer", "import Seq2SeqTrainer as Trainer"),
-        TRAINER.format("log(self, logs)").replace("from transformers import Trainer", "from trl import SFTTrainer as Trainer"),
+        TRAINER.format("log(self, logs)").replace("transformers import", "trl import SFTTrainer as"),
         MODULE.format("training_epoch_end(self, outputs)"),
         MODULE.format("validation_epoch_end(self, outputs)"),
         MODULE.format("lr_scheduler_step(self, scheduler, optimizer_idx, metric)"),
@@ -133,7 +133,9 @@ def test_the_table_agrees_with_the_installed_libraries():
     from importlib.metadata import version
 
     transformers = pytest.importorskip("transformers")
-    if version("transformers").split(".")[:2] != [str(part) for part in signatures.newest("transformers")[:2]]:
+    if version("transformers").split(".")[:2] != [
+        str(part) for part in signatures.newest("transformers")[:2]
+    ]:
         pytest.skip("another version is installed")
     names = inspect.signature(transformers.EarlyStoppingCallback).parameters
     assert set(names) == set(signatures.keywords_of("transformers.EarlyStoppingCallback"))

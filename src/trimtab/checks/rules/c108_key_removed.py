@@ -135,7 +135,9 @@ def _gone_since(run: Description, called: str, place: Place) -> Iterator[Diagnos
         library=known.library,
         version=f"after {known.had}",
         installed=_used(run, known.library),
-        mend=f"import it from `{known.home}`" if known.home else f"look up what {known.library} has for `{last}` now",
+        mend=f"import it from `{known.home}`"
+        if known.home
+        else f"look up what {known.library} has for `{last}` now",
     )
 
 

@@ -41,6 +41,7 @@ RULE = Rule(
         versions="lightning=2.6.0",
     ),
     symptoms=(
+        "lightning Trainer argument is not accepted any more",
         "unexpected keyword argument",
         "TypeError: __init__() got an unexpected keyword argument",
         "Trainer has no argument gpus",
@@ -87,7 +88,7 @@ _RENAMED: Final = {
     },
     "peft.prepare_model_for_kbit_training": {"output_embedding_layer_name": "remove it"},
 }
-"""New names of old keywords. A known one is better than the nearest spelling, which may be a keyword of another meaning."""
+"""New names of old keywords. A known one is better than the nearest spelling, which may mean something else."""
 _CONFIGURED: Final = {
     "trl.SFTTrainer": "SFTConfig",
     "trl.DPOTrainer": "DPOConfig",
@@ -107,7 +108,12 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if run.document.syntax != "python" or "unsloth" in run.document.imports:
         return
     for event in flow_of(run.document).events:
-        if event.kind == "call" and event.value.made == "call" and event.value.keywords and event.value.of is None:
+        if (
+            event.kind == "call"
+            and event.value.made == "call"
+            and event.value.keywords
+            and event.value.of is None
+        ):
             yield from _refused(run, event)
 
 

@@ -32,7 +32,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/trainer.py",
-            "`self.compute_loss(model, inputs, num_items_in_batch=num_items_in_batch)`, and `self.log(logs, start_time)`.",
+            "`self.compute_loss(model, inputs, num_items_in_batch=num_items_in_batch)`, and "
+            "`self.log(logs, start_time)`.",
         ),
         Maintainer(
             "https://github.com/Lightning-AI/pytorch-lightning/blob/2.6.0/src/lightning/pytorch/trainer/"
@@ -42,7 +43,9 @@ RULE = Rule(
     ),
     fix=Fix("{fix}", safety="same training"),
     bad=Example("train.py", _SCRIPT.format(more=""), versions="transformers=5.24.0"),
-    good=Example("train.py", _SCRIPT.format(more=", num_items_in_batch=None"), versions="transformers=5.24.0"),
+    good=Example(
+        "train.py", _SCRIPT.format(more=", num_items_in_batch=None"), versions="transformers=5.24.0"
+    ),
     symptoms=(
         "compute_loss() got an unexpected keyword argument 'num_items_in_batch'",
         "log() takes 2 positional arguments but 3 were given",
@@ -53,10 +56,12 @@ RULE = Rule(
 )
 _METHODS: Final = (
     "compute_loss", "training_step", "prediction_step", "log", "_save_checkpoint", "_maybe_log_save_evaluate",
-    "_get_train_sampler", "create_optimizer", "create_scheduler", "lr_scheduler_step", "optimizer_step",
-    "configure_gradient_clipping", "on_before_optimizer_step", "optimizer_zero_grad",
+    "lr_scheduler_step", "optimizer_step", "configure_gradient_clipping", "on_before_optimizer_step",
+    "optimizer_zero_grad",
 )  # fmt: skip
 """Methods that people override and the library calls in every run."""
+_SOMETIMES: Final = frozenset({"return_outputs"})
+"""What is passed in an evaluation only."""
 _ENDED: Final = {
     "training_epoch_end": "on_train_epoch_end",
     "validation_epoch_end": "on_validation_epoch_end",
@@ -116,7 +121,13 @@ def _methods(run: Description, base: str, node: Any, place: Place) -> Iterator[D
             given, fix = wrong
             given = f"{given} in {library} {'.'.join(map(str, newest(library)))}"
             yield RULE.at(
-                at, severity=severity, owner=owner, method=method.name, given=given, problem="cannot take", fix=fix
+                at,
+                severity=severity,
+                owner=owner,
+                method=method.name,
+                given=given,
+                problem="cannot take",
+                fix=fix,
             )
 
 
@@ -131,7 +142,7 @@ def _refuses(arguments: ast.arguments, most: int, names: frozenset[str]) -> tupl
         count = f"{most} argument{'' if most == 1 else 's'} alone"
         return count, "take what the library passes now; give a parameter that is gone a default"
     known = {*own, *(each.arg for each in arguments.kwonlyargs)}
-    missing = sorted(names - known) if arguments.kwarg is None else []
+    missing = sorted(names - known - _SOMETIMES) if arguments.kwarg is None else []
     if not missing or (arguments.vararg is not None and not own):
         return None
     return f"`{missing[0]}=`", f"add `{missing[0]}=None` to its parameters, or take `**kwargs`"

@@ -12,7 +12,8 @@ from trimtab.checks.read.flow.values import Block, Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
-    "import torch\nfrom torch.utils.data import DataLoader\nfrom torch.utils.data.distributed import DistributedSampler\n"
+    "import torch\nfrom torch.utils.data import DataLoader\n"
+    "from torch.utils.data.distributed import DistributedSampler\n"
     "{sampler}valid_loader = DataLoader(valid, batch_size=8{given})\nmodel.eval()\nright = torch.zeros(())\n"
     "with torch.no_grad():\n    for x, y in valid_loader:\n        right += (model(x).argmax(-1) == y).sum()\n"
     "torch.distributed.all_reduce(right)\n"
@@ -24,8 +25,9 @@ RULE = Rule(
     name="evaluation-sampler-repeats",
     severity="note",
     message="{fault}",
-    why="A DistributedSampler gives every process the same number of examples. Where they do not divide, it repeats the "
-    "first ones, or with `drop_last` leaves the last ones out: the figure is that of another set, and depends on the "
+    why="A DistributedSampler gives every process the same number of examples. Where they do not divide, it "
+    "repeats the first ones, or with `drop_last` leaves the last ones out: the figure is that of "
+    "another set, and depends on the "
     "number of processes.",
     evidence=(
         Maintainer(
@@ -38,6 +40,7 @@ RULE = Rule(
     bad=Example("train.py", _SCRIPT.format(sampler=_SAMPLER, given=", sampler=sampler")),
     good=Example("train.py", _SCRIPT.format(sampler="", given="")),
     symptoms=(
+        "validation accuracy on several GPUs is not that on one",
         "different metrics on two GPUs than on one",
         "validation accuracy depends on the number of GPUs",
         "evaluation counts examples twice",

@@ -39,6 +39,7 @@ RULE = Rule(
     bad=Example("train.py", _SCRIPT.format(mode="")),
     good=Example("train.py", _SCRIPT.format(mode="    model.eval()\n")),
     symptoms=(
+        "metrics change at every evaluation of the same checkpoint",
         "validation accuracy lower than expected",
         "evaluation is not reproducible",
         "validation loss differs",

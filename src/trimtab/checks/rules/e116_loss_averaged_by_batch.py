@@ -17,7 +17,7 @@ _SCRIPT = (
     "    total = count = 0\n    with torch.no_grad():\n        for source, target in loader:\n"
     "            logits = model(source, target[:, :-1])\n            gold = target[:, 1:]\n"
     "            total += criterion(logits.reshape(-1, 8000), gold.reshape(-1)).item()\n"
-    "            count += (gold != 0).sum().item()\n    return math.exp(total / {count})\n"
+    "            count += (gold != 0).sum().item()\n    return math.exp(total / {count})\nprint(evaluate(valid))\n"
 )
 
 RULE = Rule(

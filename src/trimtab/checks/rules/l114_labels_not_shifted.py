@@ -42,7 +42,12 @@ RULE = Rule(
     fix=Fix("compare `logits[:, :-1]` with `labels[:, 1:]`, or give `labels=` to the model"),
     bad=Example("train.py", _SCRIPT.format(end="", start="")),
     good=Example("train.py", _SCRIPT.format(end="[:, :-1]", start="[:, 1:]")),
-    symptoms=("loss falls to zero", "loss is very low from the start", "repeats the same words"),
+    symptoms=(
+        "loss is near zero at the first steps",
+        "loss falls to zero",
+        "loss is very low from the start",
+        "repeats the same words",
+    ),
 )
 
 
@@ -93,7 +98,9 @@ def _own_heads(run: Description, losses: list[CrossEntropy]) -> Iterator[Diagnos
             continue
         whole = cut(plain(shifted[target.name]) or target) if target.name in shifted else None
         if whole is not None and _head(plain(whole[0])) == _head(plain(loss.logits)):
-            yield RULE.at(loss.event.place, labels=f"`{target.name}`, which another model of the file shifts,")
+            yield RULE.at(
+                loss.event.place, labels=f"`{target.name}`, which another model of the file shifts,"
+            )
             return
         if says(run.document, "mlm=False"):
             yield RULE.at(loss.event.place, labels="labels of a collator that does not shift them")

@@ -47,6 +47,8 @@ RULE = Rule(
     bad=Example("train.py", _SCRIPT.format(labels='batch["input_ids"].copy()')),
     good=Example("train.py", _SCRIPT.format(labels=_MASKED)),
     symptoms=(
+        "loss is near zero at the first steps",
+        "empty answers after fine-tuning",
         "loss is very low from the start",
         "outputs end at once",
         "loss depends on the batch size",

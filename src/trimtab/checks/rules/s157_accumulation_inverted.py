@@ -15,7 +15,8 @@ from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
     "import torch\nfrom contextlib import nullcontext\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n"
-    "model = DDP(net)\noptimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\nfor i, (x, y) in enumerate(loader):\n"
+    "model = DDP(net)\noptimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\n"
+    "for i, (x, y) in enumerate(loader):\n"
     "    is_last = (i + 1) % 8 == 0\n    with {context}:\n"
     "        (torch.nn.functional.cross_entropy(model(x), y) / 8).backward()\n"
     "    if is_last:\n        optimizer.step()\n        optimizer.zero_grad()\n"
@@ -121,10 +122,9 @@ def _chosen(loop: Loop, event: Event) -> Turn | None:
 
 def _has_backward(loop: Loop, event: Event) -> bool:
     """Whether a backward pass runs in what the call begins."""
-    for each in loop.called("backward"):
-        if any(_is_begun(block.contexts, event.value) for block in each.path):
-            return True
-    return False
+    return any(
+        _is_begun(block.contexts, event.value) for each in loop.called("backward") for block in each.path
+    )
 
 
 def _is_begun(contexts: tuple[Value, ...], value: Value) -> bool:

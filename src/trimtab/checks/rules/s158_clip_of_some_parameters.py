@@ -23,7 +23,7 @@ RULE = Rule(
     severity="warning",
     message="the gradients of {clipped} are clipped, and those of {missed}, which the same optimizer steps, are not",
     why="The norm that is compared with the threshold leaves out a part of the gradient, and a spike in that part goes "
-    "into the weights as it is. Where both parts spike, the step even turns: one part is scaled down and the other not.",
+    "into the weights as it is. Where both parts spike, the step even turns: one is scaled down, the other not.",
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html",

@@ -38,6 +38,8 @@ RULE = Rule(
     bad=Example("train.py", _SCRIPT.format(early=_SCHEDULE, late="")),
     good=Example("train.py", _SCRIPT.format(early="", late=_SCHEDULE)),
     symptoms=(
+        "learning rate is a flat line in the log",
+        "schedule does nothing",
         "learning rate does not change",
         "learning rate stays constant in the log",
         "scheduler has no effect",

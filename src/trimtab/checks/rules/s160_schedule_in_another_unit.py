@@ -54,6 +54,7 @@ RULE = Rule(
     good=Example("train.py", _SCRIPT.format(length="len(loader) // accumulation * epochs")),
     tips=("S0-113",),
     symptoms=(
+        "learning rate is flat with a cosine schedule",
         "learning rate does not come down",
         "learning rate reaches 0 early",
         "learning rate is 0 after the first epoch",
@@ -108,12 +109,12 @@ def _wrong_count(found: Stepped, product: Product) -> tuple[str, str] | None:
         )
     if epochs is None or found.pace != "turn" or product.divisors:
         return None
-    if batches and len(product.factors) == len(batches) and found.schedule.last.startswith("get_linear"):
-        if not _is_one(epochs) and not _is_made_in(found):
-            return (
-                "the schedule's length is one epoch, and the loop runs several: the rate is 0 in all but the first",
-                "multiply the length by the number of epochs",
-            )
+    is_one_epoch = bool(batches) and len(product.factors) == len(batches) and not _is_one(epochs)
+    if is_one_epoch and found.schedule.last.startswith("get_linear") and not _is_made_in(found):
+        return (
+            "the schedule's length is one epoch, and the loop runs several: the rate is 0 in all but the first",
+            "multiply the length by the number of epochs",
+        )
     if counts_epochs and len(product.factors) == 1 and not _is_made_in(found):
         return (
             "the schedule's length is the number of epochs, and it steps with every batch",

@@ -23,8 +23,9 @@ RULE = Rule(
     name="fp16-autocast-without-scaler",
     severity="warning",
     message="the forward pass runs under fp16 autocast, and the loss is not scaled: small gradients become 0",
-    why="Gradients of fp16 products are fp16 too, and what is below 6e-8 is 0 there. A GradScaler multiplies the loss so "
-    "that gradients stay in range, and skips the steps in which they overflow. Without it deep layers learn slowly or "
+    why="Gradients of fp16 products are fp16 too, and what is below 6e-8 is 0 there. A GradScaler multiplies the loss "
+    "so that gradients stay in range, and skips the steps in which they overflow. Without it deep "
+    "layers learn slowly or "
     "not at all, and nothing says so.",
     evidence=(
         Maintainer(

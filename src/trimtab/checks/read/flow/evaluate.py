@@ -272,7 +272,11 @@ class Evaluator:
             case ast.Compare(left=left, ops=operators, comparators=others):
                 args = (self.evaluate(left), *(self.evaluate(each) for each in others))
                 return self.made(
-                    "compare", node, type(operators[0]).__name__, args=args, constant=_is_none(operators[0], args)
+                    "compare",
+                    node,
+                    type(operators[0]).__name__,
+                    args=args,
+                    constant=_is_none(operators[0], args),
                 )
             case _:
                 parts = (
