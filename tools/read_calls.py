@@ -96,7 +96,9 @@ def passed() -> Iterator[tuple[str, str]]:
                     ):
                         continue
                     most[name] = max(most.get(name, 0), len(args))
-                    names.setdefault(name, set()).update(each.arg for each in keywords)
+                    names.setdefault(name, set()).update(each.arg for each in keywords if each.arg)
+                case _:
+                    pass
         methods = {each.name for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)}
         for name in sorted(most.keys() & methods):
             yield f"{owner}.{name}", " ".join([str(most[name]), *sorted(names[name])])
@@ -117,7 +119,7 @@ def gone(wheels: list[Path]) -> dict[str, dict[str, str]]:
             if not re.match(r"TF[A-Z]|Flax[A-Z]|_", name) and not hasattr(package, name)  # some are aliases
         )
         if lost:
-            homes = homes_of(Path(package.__file__).parent, set(lost), library)
+            homes = homes_of(Path(str(package.__file__)).parent, set(lost), library)
             told.setdefault(library, {})[number] = " ".join(
                 f"{name}>{homes[name]}" if name in homes else name for name in lost
             )
@@ -153,6 +155,8 @@ def names_of(wheel: Path, library: str) -> set[str]:
                         found.update(each.value for each in items if isinstance(each, ast.Constant))
                     case ast.ImportFrom(names=names, level=level) if level > 0:
                         found.update(each.asname or each.name for each in names)
+                    case _:
+                        pass
     return {name for name in found if isinstance(name, str) and name.isidentifier()}
 
 

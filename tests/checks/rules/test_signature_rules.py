@@ -1,12 +1,8 @@
 """Calls, names and overrides that the newest libraries refuse, and those that they take."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from tests.checks.rules.findings import findings, severities
-from trimtab.checks import signatures
 from trimtab.checks.rules import c108_key_removed, c125_call_refused, c126_override_of_another_signature
 
 NEW = "transformers=5.24.0 trl=1.16.0 peft=0.21.2 accelerate=1.15.0 lightning=2.6.6"
@@ -116,26 +112,3 @@ def test_an_override_takes_what_it_is_called_with(text):
 )
 def test_an_override_of_today_is_left_alone(text):
     assert said(c126_override_of_another_signature, "import transformers\n" + text) == []
-
-
-def test_the_table_is_of_the_versions_that_it_names():
-    table = json.loads(Path(signatures.__file__).with_suffix(".json").read_text())
-    assert set(table) == {"versions", "calls", "passed", "gone"}
-    assert all(signatures.newest(name) for name in table["versions"])
-    assert "processing_class" in signatures.keywords_of("trl.SFTTrainer")
-    assert signatures.canonical("pytorch_lightning.Trainer") == signatures.canonical("lightning.Trainer")
-    assert not set(table["gone"]["transformers"]["4.57.3"].split()) & {"Trainer", "BertTokenizer", "Any"}
-
-
-def test_the_table_agrees_with_the_installed_libraries():
-    """The slow twin of the table: what it says of the installed version is what that version says itself."""
-    import inspect
-    from importlib.metadata import version
-
-    transformers = pytest.importorskip("transformers")
-    if version("transformers").split(".")[:2] != [
-        str(part) for part in signatures.newest("transformers")[:2]
-    ]:
-        pytest.skip("another version is installed")
-    names = inspect.signature(transformers.EarlyStoppingCallback).parameters
-    assert set(names) == set(signatures.keywords_of("transformers.EarlyStoppingCallback"))

@@ -222,9 +222,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
 def _patterns(run: Description) -> Iterator[Diagnosis]:
     """Axolotl compiles each target module as a regular expression before it loads anything."""
     targets = run.written("lora_target_modules") if run.tool == "axolotl" else None
-    if targets is None or not isinstance(targets.value, list) or run.at_least("axolotl", 0, 18) is False:
+    value: Any = targets.value if targets is not None else None
+    if targets is None or not isinstance(value, list) or run.at_least("axolotl", 0, 18) is False:
         return
-    for name in cast("list[Any]", targets.value):
+    for name in cast("list[Any]", value):
         try:
             re.compile(name if isinstance(name, str) else "")
         except (re.error, OverflowError, RecursionError) as error:

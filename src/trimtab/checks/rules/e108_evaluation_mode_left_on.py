@@ -119,9 +119,9 @@ def _left_on_by_method(flow: Flow) -> Iterator[Event]:
     for event in flow.named("eval"):
         block = event.path[0] if event.path else None
         model = root(event.subject)
-        is_method = (
-            block is not None and block.kind == "function" and model is not None and not event.value.args
-        )
+        if block is None or model is None:
+            continue
+        is_method = block.kind == "function" and not event.value.args
         if not is_method or id(model) not in trained or trained[id(model)] is block or _other_object(event):
             continue
         if not any(
