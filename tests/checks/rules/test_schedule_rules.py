@@ -3,7 +3,11 @@
 import pytest
 
 from tests.checks.rules.findings import severities
-from trimtab.checks.rules import s159_schedule_of_another_optimizer, s160_schedule_in_another_unit
+from trimtab.checks.rules import (
+    s139_optimizer_of_old_weights,
+    s159_schedule_of_another_optimizer,
+    s160_schedule_in_another_unit,
+)
 
 HEAD = """\
 import math
@@ -163,3 +167,38 @@ WARM = "schedule = get_linear_schedule_with_warmup(optimizer, 100, 1000)\n"
 )
 def test_a_schedule_drives_the_optimizer_that_steps_at_the_rate_it_was_made_with(text, told):
     assert said(s159_schedule_of_another_optimizer, HEAD + text + LOOP) == told
+
+
+GROUPED = (
+    "from transformers import AutoModelForCausalLM, AutoTokenizer\nmodel = AutoModelForCausalLM.from_pretrained(name)\n"
+    "tokenizer = AutoTokenizer.from_pretrained({tokenizer})\ngroups = [\n"
+    '    {{"params": [p for n, p in model.named_parameters() if "bias" in n], "weight_decay": 0.0}},\n'
+    '    {{"params": [p for n, p in {other}.named_parameters() if "bias" not in n]}},\n]\n'
+    "optimizer = torch.optim.AdamW(groups, lr=1e-5)\n{change}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ({}, ["note"]),
+        ({"tokenizer": "'other/tokenizer'"}, ["note"]),
+        ({"change": "tokenizer.add_tokens(new)\nmodel.resize_token_embeddings(len(tokenizer))"}, ["warning"]),
+        ({"change": "model.resize_token_embeddings(50304)"}, ["warning"]),
+        ({"change": "model.lm_head = torch.nn.Linear(8, 8)"}, ["warning"]),
+        ({"tokenizer": "name"}, []),
+        ({"other": "head"}, []),
+        ({"change": "model = torch.compile(model)"}, []),
+        ({"change": "model.resize_token_embeddings(size)"}, []),
+    ],
+)
+def test_an_optimizer_of_groups_keeps_its_weights_too(parts, told):
+    filled = {
+        "tokenizer": "args.tokenizer",
+        "other": "model",
+        "change": "model.resize_token_embeddings(len(tokenizer))",
+    }
+    text = HEAD.replace("optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\n", "")
+    text += GROUPED.format(**(filled | parts)) + LOOP.replace("    schedule.step()\n", "")
+    warned = severities(s139_optimizer_of_old_weights, "train.py", text)
+    assert ["warning" if each == "error" else each for each in warned] == told

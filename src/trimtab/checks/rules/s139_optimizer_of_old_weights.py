@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
+from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import is_optimizer, root
+from trimtab.checks.read.flow.roles import is_optimizer, options, root
 from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.finding import Severity
@@ -96,8 +97,11 @@ def _replaced(flow: Flow, made: Event, model: Value) -> tuple[str, Severity | No
         if event.path[: len(made.path)] != made.path:
             continue
         if event.kind == "call" and event.name in _CHANGES and _is_about(event, model):
-            is_sure = event.name != "resize_token_embeddings" or _may_grow(flow, event)
-            return _CHANGES[event.name], None if is_sure else "note"
+            if event.name != "resize_token_embeddings" or _may_grow(flow, event):
+                return _CHANGES[event.name], None
+            if _is_of_other_name(event, model):
+                return _CHANGES[event.name], "note"
+            continue
         is_layer = event.kind == "set" and event.subject is not None and root(event.subject) is model
         if (
             is_layer
@@ -127,6 +131,21 @@ def _may_grow(flow: Flow, event: Event) -> bool:
     return (
         any(True for _ in flow.named("add_tokens", "add_special_tokens"))
         or type(event.value.args[0].constant if event.value.args else None) is int
+    )
+
+
+def _is_of_other_name(event: Event, model: Value) -> bool:
+    """Whether the size is that of a tokenizer that may be loaded from elsewhere than the model."""
+    size = event.value.args[0] if event.value.args else None
+    if size is None or size.made != "call" or size.name != "len" or not size.args or not model.args:
+        return False
+    loaded = [
+        each for each in options(size.args[0]) if each.made == "call" and each.last == "from_pretrained"
+    ]
+    names = [each.args[0] for each in loaded if each.args]
+    own = model.args[0]
+    return any(
+        each is not own and (each.constant is UNKNOWN or each.constant != own.constant) for each in names
     )
 
 
