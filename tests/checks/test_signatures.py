@@ -17,6 +17,7 @@ def test_the_table_is_of_the_versions_that_it_names():
     assert not set(table["gone"]["transformers"]["4.57.3"].split()) & {"Trainer", "BertTokenizer", "Any"}
 
 
+@pytest.mark.slow  # imports transformers
 def test_the_table_agrees_with_the_installed_libraries():
     """The slow twin of the table: what it says of the installed version is what that version says itself."""
     import inspect
