@@ -5,6 +5,7 @@ from tests.checks.rules.exchange import swap
 from tests.checks.rules.findings import findings as said
 from tests.checks.rules.findings import severities
 from trimtab.checks.rule import Example
+from trimtab.checks.rules import c114_unknown_choice, c118_adapter_refused
 from trimtab.checks.rules import m101_new_tokens_not_trained as m101
 from trimtab.checks.rules import m102_tied_embeddings_trained_apart as m102
 from trimtab.checks.rules import m103_adapter_on_attention_only as m103
@@ -195,3 +196,46 @@ def test_the_tokens_are_told_by_name(tokens, words):
 )
 def test_a_fixed_alpha_over_a_tiny_rank_is_only_worth_knowing(rank, alpha, severity):
     assert severities(m104, "adapter_config.json", adapter(rank, alpha)) == severity
+
+
+AXOLOTL = (
+    "base_model: NousResearch/Meta-Llama-3-8B\ndatasets: [{path: a.jsonl, type: alpaca}]\nmicro_batch_size: 1\n"
+    "adapter: lora\nlora_r: 16\nlora_alpha: 16\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("targets", "told"),
+    [
+        ("[q_proj, 'v.*[']", ["error"]),
+        ("['(q|k_proj']", ["error"]),
+        ("['*_proj']", ["error"]),
+        ("[q_proj, 'layers.(0|1).v_proj', 'v{2,1}']", ["error"]),
+        ("['?']", ["error"]),
+        ("[q_proj, v_proj]", []),
+        ("['.*[qv]_proj']", []),
+        ("'v.*['", []),
+    ],
+)
+def test_axolotl_takes_target_modules_for_regular_expressions(targets, told):
+    text = f"{AXOLOTL}lora_target_modules: {targets}\n"
+    assert severities(c118_adapter_refused, "axolotl.yaml", text, versions="axolotl=0.18.0") == told
+    assert severities(c118_adapter_refused, "axolotl.yaml", text, versions="axolotl=0.10.0") == []
+
+
+@pytest.mark.parametrize(
+    ("kernel", "told"),
+    [
+        ("flash_attn_9", ["error"]),
+        ("flash", ["error"]),
+        ("flash-attention-2", ["error"]),
+        ("sage_attention", ["error"]),
+        ("cudnn", ["error"]),
+        ("flash_attention_2", []),
+        ("sdpa", []),
+        ("kernels-community/flash-attn3", []),
+    ],
+)
+def test_axolotl_knows_its_attention_kernels(kernel, told):
+    text = f"{AXOLOTL}attn_implementation: {kernel}\n"
+    assert severities(c114_unknown_choice, "axolotl.yaml", text, versions="axolotl=0.18.0") == told

@@ -13,7 +13,6 @@ from trimtab.checks.rules import (
     l115_ignore_index_of_another_value,
     l116_softmax_before_cross_entropy,
     p304_clipping_of_scaled_gradients,
-    s102_schedule_of_another_length,
     s137_gradients_never_cleared,
     s138_clip_after_step,
     s143_accumulated_loss_not_divided,
@@ -22,6 +21,7 @@ from trimtab.checks.rules import (
     s154_clip_of_partial_gradients,
     s155_accumulation_that_is_not_set,
     s156_own_loss_not_divided,
+    s160_schedule_in_another_unit,
 )
 
 HEAD = """\
@@ -146,13 +146,13 @@ def test_accelerate_accumulates_where_it_is_told_how_many_and_where():
 
 def test_accelerate_steps_a_schedule_with_the_optimizer():
     times = "num_training_steps=steps * gradient_accumulation_steps"
-    assert said(s102_schedule_of_another_length, ACCELERATE) == []
+    assert said(s160_schedule_in_another_unit, ACCELERATE) == []
     wrong = ACCELERATE.replace("num_training_steps=steps", times)
-    assert said(s102_schedule_of_another_length, wrong) == ["error"]
+    assert said(s160_schedule_in_another_unit, wrong) == ["error"]
     own = wrong.replace(", loader, scheduler = acc", ", loader = acc").replace(
         "loader, scheduler)", "loader)"
     )
-    assert said(s102_schedule_of_another_length, own) == []
+    assert said(s160_schedule_in_another_unit, own) == []
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_epochs_are_counted_once(length, told):
         f"schedule = get_scheduler('cosine', optimizer, num_warmup_steps=9, num_training_steps={length})\n"
         "for x in loader:\n    model(x).loss.backward()\n    optimizer.step()\n    schedule.step()\n"
     )
-    assert said(s102_schedule_of_another_length, text) == told
+    assert said(s160_schedule_in_another_unit, text) == told
 
 
 @pytest.mark.parametrize(

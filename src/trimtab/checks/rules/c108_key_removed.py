@@ -11,6 +11,7 @@ from trimtab.checks.place import Place
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
+from trimtab.checks.signatures import gone, newest
 
 RULE = Rule(
     code="C108",
@@ -104,9 +105,40 @@ def _keywords(run: Description) -> Iterator[Diagnosis]:
         value = event.value
         if event.kind == "call" and value.of is None and (name := _gone_name(value.name)):
             yield from _gone(run, name, "", event.place)
+        elif event.kind == "call" and value.of is None and "." in value.name:
+            yield from _gone_since(run, value.name, event.place)
         for keyword in value.keywords if event.kind == "call" and value.of is None else ():
             if (value.name, keyword) in _GONE:
                 yield from _gone(run, value.name, keyword, event.place)
+
+
+def is_known_as_gone(name: str, keyword: str) -> bool:
+    """Whether it is known from which version a keyword of a call is gone."""
+    return (name, keyword) in _GONE
+
+
+def _gone_since(run: Description, called: str, place: Place) -> Iterator[Diagnosis]:
+    """A name that an older version offers and the newest known one does not."""
+    name = called.removesuffix(".from_pretrained").removesuffix(".from_config")
+    known = gone(name)
+    if known is None:
+        return
+    installed, now = run.version(known.library), newest(known.library)
+    had = tuple(int(part) for part in known.had.split(".")[:3])
+    if installed is not None and installed <= had:
+        return
+    last = name.rpartition(".")[2]
+    yield RULE.at(
+        place,
+        severity=None if installed is not None and installed[:2] >= now[:2] else "warning",
+        key=name,
+        library=known.library,
+        version=f"after {known.had}",
+        installed=_used(run, known.library),
+        mend=f"import it from `{known.home}`"
+        if known.home
+        else f"look up what {known.library} has for `{last}` now",
+    )
 
 
 def _gone_name(called: str) -> str:

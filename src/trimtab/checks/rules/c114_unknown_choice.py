@@ -86,6 +86,7 @@ def _may_be_free(setting: Setting, key: Key) -> bool:
         or "{{" in text
         or "<" in text
         or "," in text
+        or ("/" in text and key.name == "attn_implementation")  # a kernel of the hub
         or text == ""
     )
 

@@ -1,6 +1,8 @@
 """C118 adapter-refused"""
 
+import re
 from collections.abc import Iterator
+from typing import Any, cast
 
 from trimtab.checks.combination import Combination, found
 from trimtab.checks.description import Description
@@ -24,6 +26,10 @@ RULE = Rule(
             "https://github.com/hiyouga/LLaMA-Factory/blob/ff6d4d1/src/llamafactory/hparams/parser.py",
             '_verify_model_args: "Quantization is only compatible with the LoRA or OFT method", and others; '
             "finetuning_args.py has those of single methods.",
+        ),
+        Maintainer(
+            "https://github.com/axolotl-ai-cloud/axolotl/blob/v0.18.0/src/axolotl/utils/schemas/config.py",
+            "'lora_target_modules contains invalid regex pattern(s)'.",
         ),
     ),
     fix=Fix("{fix}"),
@@ -210,3 +216,20 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """A table a tool."""
     for where, row in found(run, _ROWS.get(run.tool, ())):
         yield RULE.at(where, says=row.says, tool=run.tool, fix=row.fix)
+    yield from _patterns(run)
+
+
+def _patterns(run: Description) -> Iterator[Diagnosis]:
+    """Axolotl compiles each target module as a regular expression before it loads anything."""
+    targets = run.written("lora_target_modules") if run.tool == "axolotl" else None
+    value: Any = targets.value if targets is not None else None
+    if targets is None or not isinstance(value, list) or run.at_least("axolotl", 0, 18) is False:
+        return
+    for name in cast("list[Any]", value):
+        try:
+            re.compile(name if isinstance(name, str) else "")
+        except (re.error, OverflowError, RecursionError) as error:
+            says = f"`{name}` in `lora_target_modules` is no regular expression ({error})"
+            fix = "write the module's name as it is, or mend the expression"
+            yield RULE.at(targets, says=says, tool=run.tool, fix=fix)
+            return

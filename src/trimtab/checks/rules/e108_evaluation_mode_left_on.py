@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.loops import is_step, training_loops
@@ -97,6 +98,36 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 if event.place not in told and (not is_seen or has_modes(flow)):
                     told.add(event.place)
                     yield RULE.at(event.place, model=(model.label if model is not None else "") or "model")
+    if not told and not says(run.document, ".train(", ".training", "train_mode", "set_mode"):
+        for event in _left_on_by_method(flow):
+            yield RULE.at(event.place, severity="warning", model=event.subject.label or "model")  # type: ignore[union-attr]
+            return
+
+
+def _left_on_by_method(flow: Flow) -> Iterator[Event]:
+    """One method of a class switches the model of its object off, another one trains it, and nothing in the file ever
+    switches it on: whoever calls both in turn trains in evaluation mode."""
+    trained: dict[int, Block] = {}
+    for loop in training_loops(flow):
+        block = loop.backward.path[0]
+        if block.kind == "function" and any(is_step(event) for event in loop.events):
+            for event in loop.events:
+                of = event.value.of if event.kind == "call" and event.index < loop.backward.index else None
+                if of is not None:
+                    model = root(of.fields.get(event.value.name) or of)
+                    trained[id(model)] = block
+    for event in flow.named("eval"):
+        block = event.path[0] if event.path else None
+        model = root(event.subject)
+        if block is None or model is None:
+            continue
+        is_method = block.kind == "function" and not event.value.args
+        if not is_method or id(model) not in trained or trained[id(model)] is block or _other_object(event):
+            continue
+        if not any(
+            each.kind == "call" and each.name == "backward" and each.within(block) for each in flow.events
+        ):
+            yield event
 
 
 def _left_on(flow: Flow, block: Block) -> Iterator[Event]:
@@ -135,6 +166,8 @@ def _is_off(event: Event) -> bool:
 
 
 def _is_on(event: Event, model: Value | None) -> bool:
+    if model is not None and event.name.startswith("train_") and root(event.subject) is model:
+        return True  # a method of the model that switches what it trains
     if event.name not in ("train", "set_train", "set_training_mode", "training_mode"):
         return False
     return not (event.name == "train" and event.value.args and event.value.args[0].constant is False)

@@ -6,7 +6,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import forwards, innermost_loop, root, without_gradients
-from trimtab.checks.read.flow.values import Event, Flow
+from trimtab.checks.read.flow.values import Event, Flow, Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -42,6 +42,10 @@ RULE = Rule(
 )
 
 
+_WHOLE = ("inference", "infer")
+"""Methods that evaluate all there is in one call."""
+
+
 def check(run: Description) -> Iterator[Diagnosis]:
     """A script that trains: a model is switched over, and called in a loop without a backward pass, gradients on."""
     flow = flow_of(run.document)
@@ -51,14 +55,14 @@ def check(run: Description) -> Iterator[Diagnosis]:
         True for _ in flow.sets("requires_grad")
     ):
         return
-    calls = list(forwards(flow.events))
+    calls = [*forwards(flow.events), *flow.named(*_WHOLE)]
     for off in flow.named("eval"):
         if off.subject is None or off.value.args:
             continue
         for call in calls:
             if (
                 call.index > off.index
-                and root(call.value.of) is root(off.subject)
+                and _caller(call) is root(off.subject)
                 and _is_evaluation(flow, off, call)
             ):
                 yield RULE.at(call.place)
@@ -69,6 +73,8 @@ def _is_evaluation(flow: Flow, off: Event, call: Event) -> bool:
     """Whether a call belongs to the evaluation that a switch begins: in a loop behind it, in the same function, with
     neither a backward pass nor the other mode in between."""
     loop = innermost_loop(call)
+    if call.name in _WHOLE:
+        return call.path == off.path and not without_gradients(call)
     if _is_of_function(flow, off, call):
         return True
     if loop is None or off.within(loop) or call.path[: len(off.path)] != off.path or without_gradients(call):
@@ -91,3 +97,8 @@ def _is_of_function(flow: Flow, off: Event, call: Event) -> bool:
         and event.within(function)
         for event in flow.events
     )
+
+
+def _caller(call: Event) -> Value | None:
+    """The model that is called; of `model.module.inference(x)` the model."""
+    return root(call.value.of)

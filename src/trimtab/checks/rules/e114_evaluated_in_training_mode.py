@@ -6,7 +6,7 @@ from typing import Final
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import forwards, innermost_loop, root, without_gradients
+from trimtab.checks.read.flow.roles import forwards, root, without_gradients
 from trimtab.checks.read.flow.values import Event, Flow, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
@@ -22,7 +22,7 @@ RULE = Rule(
     code="E114",
     name="evaluated-in-training-mode",
     severity="warning",
-    message="the evaluation runs in training mode: nothing calls `eval()` on the model",
+    message="the evaluation runs in training mode: {what}",
     why="In training mode dropout goes on switching units off, so the figures are those of a weaker model "
     "and change from "
     "run to run, and batch norm goes on collecting statistics, now from the data of the evaluation.",
@@ -39,6 +39,7 @@ RULE = Rule(
     bad=Example("train.py", _SCRIPT.format(mode="")),
     good=Example("train.py", _SCRIPT.format(mode="    model.eval()\n")),
     symptoms=(
+        "metrics change at every evaluation of the same checkpoint",
         "validation accuracy lower than expected",
         "evaluation is not reproducible",
         "validation loss differs",
@@ -52,6 +53,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
     ever switches it to evaluation."""
     flow = flow_of(run.document)
     trains = [event for event in flow.named("train") if event.subject is not None]
+    if flow.is_whole and (told := _switched_for_it(flow, trains)) is not None:
+        what = "`train()` switches it there itself"
+        yield RULE.at(told.place, what=what)
+        return
     if not flow.is_whole or not trains or not any(True for _ in flow.named("backward")):
         return
     if any(True for _ in flow.named("eval", "inference_mode_")) or _sets_mode(flow):
@@ -59,8 +64,36 @@ def check(run: Description) -> Iterator[Diagnosis]:
     switched = [root(event.subject) for event in trains]
     for call in forwards(flow.events):
         if any(root(call.value.of) is each for each in switched) and _is_evaluation(call):
-            yield RULE.at(call.place)
+            yield RULE.at(call.place, what="nothing calls `eval()` on the model")
             return
+
+
+def _switched_for_it(flow: Flow, trains: list[Event]) -> Event | None:
+    """A `train()` without gradients, or in a function that only evaluates, before a loop over held-out data, with no
+    `eval()` in between."""
+    for event in trains:
+        if event.value.args or event.value.keywords:
+            continue
+        call = next(
+            (
+                each
+                for each in forwards(flow.events[event.index + 1 :])
+                if root(each.value.of) is root(event.subject)
+            ),
+            None,
+        )
+        if call is None or not _is_evaluation(call) or not _share_a_stretch(event, call):
+            continue
+        if not any(each.name in ("eval", "backward") for each in flow.events[event.index : call.index]):
+            return event
+    return None
+
+
+def _share_a_stretch(event: Event, call: Event) -> bool:
+    """Whether both stand in one stretch without gradients, or in one function, outside of any loop that trains."""
+    return (without_gradients(event) and call.path[: len(event.path)] == event.path) or (
+        bool(event.path) and event.path[-1].kind == "function" and call.path[: len(event.path)] == event.path
+    )
 
 
 def _sets_mode(flow: Flow) -> bool:
@@ -71,7 +104,9 @@ def _sets_mode(flow: Flow) -> bool:
 
 
 def _is_evaluation(call: Event) -> bool:
-    loop = innermost_loop(call)
+    loop = next(
+        (each for each in reversed(call.path) if each.kind in ("for", "while", "comprehension")), None
+    )
     if loop is None or not without_gradients(call):
         return False
     names = [(each.label or each.name).lower() for each in walk(loop.value, most=12)]

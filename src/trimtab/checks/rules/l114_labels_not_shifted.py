@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
-from trimtab.checks.read.flow.losses import cross_entropies
+from trimtab.checks.read.flow.losses import CrossEntropy, cross_entropies
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import is_causal
-from trimtab.checks.read.flow.slices import plain
-from trimtab.checks.read.flow.values import Value
+from trimtab.checks.read.flow.slices import cut, plain
+from trimtab.checks.read.flow.values import Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -41,14 +42,21 @@ RULE = Rule(
     fix=Fix("compare `logits[:, :-1]` with `labels[:, 1:]`, or give `labels=` to the model"),
     bad=Example("train.py", _SCRIPT.format(end="", start="")),
     good=Example("train.py", _SCRIPT.format(end="[:, :-1]", start="[:, 1:]")),
-    symptoms=("loss falls to zero", "loss is very low from the start", "repeats the same words"),
+    symptoms=(
+        "loss is near zero at the first steps",
+        "loss falls to zero",
+        "loss is very low from the start",
+        "repeats the same words",
+    ),
 )
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where logits of a causal model of transformers go whole into a cross entropy, and the targets are the very
     ids that the model was given, or the `labels` of the same batch; labels that come from elsewhere may be shifted."""
-    for loss in cross_entropies(flow_of(run.document)):
+    losses = cross_entropies(flow_of(run.document))
+    yield from _own_heads(run, losses)
+    for loss in losses:
         forward = _forward(plain(loss.logits))
         if forward is None or not is_causal(forward.of) or "labels" in forward.keywords:
             continue
@@ -60,6 +68,63 @@ def check(run: Description) -> Iterator[Diagnosis]:
             yield RULE.at(loss.event.place, severity="error", labels="the ids that the model reads")
         elif _is_of_batch(target, "labels") and _is_of_batch(inputs, "input_ids") and target.of is inputs.of:
             yield RULE.at(loss.event.place, labels="`labels` of the batch")
+
+
+def _own_heads(run: Description, losses: list[CrossEntropy]) -> Iterator[Diagnosis]:
+    """Models of the script that compute their loss in `forward`: over the very ids that they read, in a causal model;
+    and over labels that another model of the same file shifts, under the same name."""
+    shifted: dict[str, Value] = {}
+    straight: list[tuple[CrossEntropy, Value]] = []
+    for loss in losses:
+        block = next((each for each in reversed(loss.event.path) if each.kind == "function"), None)
+        target, logits = plain(loss.targets), plain(loss.logits)
+        if block is None or block.value is None or block.value.name != "forward":
+            continue
+        if target is None or logits is None or loss.name != "cross_entropy" or _is_masked(loss, block.value):
+            continue
+        ends = cut(target), cut(logits)
+        if ends[0] is not None and ends[1] is not None and (ends[0][1], ends[1][2]) == (1, -1):
+            inner = plain(ends[0][0])
+            if inner is not None and inner.made == "parameter":
+                shifted[inner.name] = logits
+        elif target.made == "parameter" and _head(logits).endswith(("head", "output", "proj", "out")):
+            straight.append((loss, target))
+    for loss, target in straight:
+        reads = any(each is target for each in walk(loss.logits, most=80))
+        if reads and _is_causal_text(run):
+            yield RULE.at(loss.event.place, labels=f"`{target.name}`, which the model reads")
+            return
+        if reads or "label" not in target.name:
+            continue
+        whole = cut(plain(shifted[target.name]) or target) if target.name in shifted else None
+        if whole is not None and _head(plain(whole[0])) == _head(plain(loss.logits)):
+            yield RULE.at(
+                loss.event.place, labels=f"`{target.name}`, which another model of the file shifts,"
+            )
+            return
+        if says(run.document, "mlm=False"):
+            yield RULE.at(loss.event.place, labels="labels of a collator that does not shift them")
+            return
+
+
+def _is_masked(loss: CrossEntropy, function: Value) -> bool:
+    """Whether it is the loss of a masked language model, whose labels stand where they are predicted."""
+    owner = function.frame.owner if function.frame is not None else None
+    names = (loss.event.value.label, owner.name if owner is not None else "")
+    return any("mask" in name.lower() or "mlm" in name.lower() for name in names)
+
+
+def _head(logits: Value | None) -> str:
+    """The name of the module that makes logits: of `self.lm_head(hidden)` lm_head."""
+    if logits is None or logits.made != "call" or logits.of is None:
+        return ""
+    return (logits.of.label or logits.of.name) if logits.name == "__call__" else logits.name
+
+
+def _is_causal_text(run: Description) -> bool:
+    return says(run.document, "is_causal", "tril(", "triu(", "causal", "GPT") and not says(
+        run.document, "mask_token", "mlm", "Autoencoder", "AutoEncoder", "VAE"
+    )
 
 
 def _forward(logits: Value | None) -> Value | None:

@@ -55,6 +55,7 @@ RULE = Rule(
     ),
     aliases=("TT301",),
     symptoms=(
+        "model answers with an empty text after fine-tuning",
         "does not stop",
         "repeats the same words",
         "generates until the limit",

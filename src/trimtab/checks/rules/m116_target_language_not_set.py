@@ -51,7 +51,12 @@ RULE = Rule(
         "Seq2SeqTrainer(model=model, args=args).train()\n",
     ),
     aliases=("TT305",),
-    symptoms=("translates into the wrong language", "outputs English", "BLEU near zero"),
+    symptoms=(
+        "translates into the wrong language",
+        "output is in another language",
+        "outputs English",
+        "BLEU near zero",
+    ),
 )
 
 _TOKENIZERS = frozenset({"AutoTokenizer", "NllbTokenizer", "NllbTokenizerFast"})

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
+from trimtab.checks.document import Call
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.own_key import calls_of, literal
+from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -38,6 +40,12 @@ RULE = Rule(
 )
 
 
+_HOLDERS = frozenset(
+    {"self", "args", "config", "cfg", "opt", "hparams", "accelerator", "fabric", "params", "c"}
+)
+"""What has a `device` and is no tensor."""
+
+
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where a script shows the copy and all its loaders, and pins nothing."""
     loaders = list(calls_of(run, "DataLoader"))
@@ -45,6 +53,18 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if not loaders or pins or any(calls_of(run, "pin_memory", "Accelerator", "prepare", "Fabric")):
         return
     for call in calls_of(run, "to", "cuda"):
-        if literal(call, "non_blocking") is True:
+        if literal(call, "non_blocking") is True and not _may_go_to_host(run, call):
             yield RULE.at(call.arguments["non_blocking"].place)
             return
+
+
+def _may_go_to_host(run: Description, call: Call) -> bool:
+    """Whether a tensor may be copied from the GPU: to where another tensor is, or to what is called a buffer."""
+    for event in flow_of(run.document).named("to"):
+        to = event.value.argument(0, "device") if event.place == call.place else None
+        if to is not None:
+            name = f"{to.label} {to.name} {to.constant}".lower()
+            owner = (to.of.label or to.of.name) if to.made == "attribute" and to.of is not None else ""
+            is_of_other = to.name == "device" and bool(owner) and owner not in _HOLDERS
+            return is_of_other or any(word in name for word in ("cpu", "buffer", "host"))
+    return False

@@ -3,17 +3,16 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from trimtab.checks.code_text import may_say, says
+from trimtab.checks.code_text import may_say
 from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN, Entry
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.listed import numbers
 from trimtab.checks.place import Place
-from trimtab.checks.read.flow.accelerators import accelerators
 from trimtab.checks.read.flow.loops import is_step, training_loops
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import innermost_loop, is_known_schedule, is_schedule, options, root
-from trimtab.checks.read.flow.values import Flow, Value, walk
+from trimtab.checks.read.flow.roles import innermost_loop, is_known_schedule, is_schedule, root
+from trimtab.checks.read.flow.values import Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 RULE = Rule(
@@ -72,7 +71,6 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """Where both lengths are literal numbers: schedules of a script, and DeepSpeed's beside the run that uses it."""
     yield from _stepped_too_often(run)
     yield from _stepped_twice(run)
-    yield from _multiplied(run)
     steps, accumulation = run.value("steps"), run.value("accumulation")
     for other in run.nearby if steps is None else ():
         steps, accumulation = other.value("steps"), other.value("accumulation")
@@ -138,60 +136,6 @@ def _stepped_twice(run: Description) -> Iterator[Diagnosis]:
             fault = "the schedule steps twice in each turn of the loop: it ends after half of the steps"
             yield RULE.at(second.place, severity="error", fault=fault, fix="leave one of the two out")
             return
-
-
-def _multiplied(run: Description) -> Iterator[Diagnosis]:
-    """A length with the number of epochs in it twice; and one in micro-batches for a schedule that Accelerate steps
-    with the optimizer."""
-    if not says(run.document, "num_training_steps"):
-        return
-    flow = flow_of(run.document)
-    sizes = [made.keywords.get("gradient_accumulation_steps") for made in accelerators(run.document)]
-    for event in flow.events:
-        if event.kind != "call" or not is_known_schedule(event.value):
-            continue
-        length = event.value.keywords.get("num_training_steps")
-        factors = _factors(length)
-        epochs = [
-            each for each in factors if "epoch" in (each.label or each.name).lower() and each.made != "binary"
-        ]
-        if len(epochs) > len({id(each) for each in epochs}):
-            fault = "the number of epochs is in the schedule's length twice"
-            yield RULE.at(event.place, severity="error", fault=fault, fix="take one of the two factors out")
-            return
-        accumulated = any(True for _ in flow.named("accumulate"))
-        size = sizes[0] if accumulated and len(sizes) == 1 else None
-        if size is None or size.constant == 1 or not _is_prepared(flow, event.value):
-            continue
-        if any(_is_same(each, size) for each in factors):
-            fault = "the length is multiplied by the accumulation, but Accelerate steps the schedule with the optimizer"
-            way = "leave `gradient_accumulation_steps` out of the schedule's length"
-            yield RULE.at(event.place, severity="error", fault=fault, fix=way)
-            return
-
-
-def _is_prepared(flow: Flow, schedule: Value) -> bool:
-    """Whether Accelerate steps the schedule, which then counts optimizer steps by itself."""
-    given = [each for event in flow.named("prepare") for each in event.value.args]
-    return any(one is schedule for each in given for one in options(each))
-
-
-def _factors(value: Value | None, *, depth: int = 0) -> list[Value]:
-    """What a product is made of, also inside `math.ceil` and what is rounded down."""
-    if value is None or depth > 12:
-        return []
-    if value.made == "binary" and value.name in ("*", "//", "/") and len(value.args) == 2:
-        others = _factors(value.args[1], depth=depth + 1) if value.name == "*" else []
-        return [*_factors(value.args[0], depth=depth + 1), *others]
-    if value.made == "call" and value.last in ("ceil", "floor", "int", "round") and value.args:
-        return _factors(value.args[0], depth=depth + 1)
-    return [value]
-
-
-def _is_same(one: Value, other: Value) -> bool:
-    return one is other or (
-        one.made == other.made == "attribute" and one.name == other.name and one.of is other.of
-    )
 
 
 def counts_turns(schedule: Value | None) -> bool:

@@ -70,6 +70,11 @@ RULE = Rule(
 )
 
 COUNTS_SINCE = (4, 46)
+_BY_EXAMPLE = (
+    "ForSequenceClassification", "ForAudioClassification", "ForImageClassification", "ForMultipleChoice", "ForCTC",
+    "ForVideoClassification",
+)  # fmt: skip
+"""Models whose loss is a mean over examples, of which micro-batches have the same number."""
 _LIGHTNING = frozenset({"lightning", "pytorch_lightning"})
 
 
@@ -86,7 +91,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
     is_old = (
         version is not None and version < COUNTS_SINCE and run.tool in ("transformers", "trl", "llamafactory")
     )
-    if is_old and accumulation is not None and accumulation.value > 1 and run.value("packing") is not True:
+    is_by_token = run.value("packing") is not True and not says(run.document, *_BY_EXAMPLE)
+    if is_old and accumulation is not None and accumulation.value > 1 and is_by_token:
         where = accumulation if accumulation.is_written else run.place
         yield _told(where, accumulation.value, "transformers before 4.46", "use transformers 4.46 or newer")
     if _LIGHTNING & run.document.imports:

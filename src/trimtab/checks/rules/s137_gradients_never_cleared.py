@@ -8,7 +8,8 @@ from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.place import Place
 from trimtab.checks.read.flow.loops import CLEARS, Loop, is_step, stepped, training_loops
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.values import Flow, Value
+from trimtab.checks.read.flow.roles import root
+from trimtab.checks.read.flow.values import Event, Flow, Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -120,19 +121,42 @@ def _is_handed_on(loop: Loop) -> bool:
     return False
 
 
+_BETWEEN = frozenset(
+    {
+        "clip_grad_norm_", "clip_grad_value_", "parameters", "unscale_", "print", "item", "update", "append", "float",
+        "set_postfix", "set_description", "len", "max", "min",
+    }
+)  # fmt: skip
+"""Calls that make no gradient: between clearing and step there is nothing else."""
+
+
 def _cleared_between(loop: Loop) -> Place | None:
-    """Where a straight line goes backward, clear, step, all of the same turn and in the same branch."""
-    path = loop.backward.path
-    straight = [event for event in loop.events if event.path == path and event.kind == "call"]
-    after = [event for event in straight if event.index > loop.backward.index]
-    for event in after:
-        if is_step(event) or event.name in ("backward", "manual_backward", "item", "accumulate"):
-            return None
-        if event.name == "zero_grad" and any(
-            is_step(each) and each.subject is event.subject for each in after
-        ):
-            return event.place
+    """Where gradients of a backward pass of the same turn are cleared, and nothing makes new ones before the step."""
+    path = [block for block in loop.backward.path if block.kind != "with"]
+    steps = list(loop.steps())
+    for clear in loop.called("zero_grad"):
+        here = [block for block in clear.path if block.kind != "with"]
+        step = next((each for each in steps if each.index > clear.index), None)
+        if clear.index < loop.backward.index or step is None or here[: len(path)] != path:
+            continue
+        if step.path[: len(clear.path)] != clear.path or not _clears(clear, stepped(step)):
+            continue
+        between = [
+            each for each in loop.events if clear.index < each.index < step.index and each.kind == "call"
+        ]
+        if all(each.name in _BETWEEN for each in between):
+            earlier = [each for each in loop.events if loop.backward.index < each.index < clear.index]
+            if not any(is_step(each) for each in earlier):
+                return clear.place
     return None
+
+
+def _clears(clear: Event, optimizer: Value | None) -> bool:
+    """Whether gradients of an optimizer are cleared, by itself or by the model whose parameters it has."""
+    if optimizer is None or clear.subject is optimizer:
+        return clear.subject is optimizer
+    given = optimizer.argument(0, "params") if optimizer.made == "call" else None
+    return given is not None and given.last == "parameters" and root(given.of) is root(clear.subject)
 
 
 def _cleared_each_time(loop: Loop) -> Place | None:

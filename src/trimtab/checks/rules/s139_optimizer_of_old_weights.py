@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
+from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import is_optimizer, root
+from trimtab.checks.read.flow.roles import is_optimizer, options, root
 from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+from trimtab.finding import Severity
 
 _BEGIN = (
     "import torch\nfrom transformers import AutoModelForCausalLM, AutoTokenizer\n"
@@ -66,26 +68,40 @@ def check(run: Description) -> Iterator[Diagnosis]:
             continue
         found = _replaced(flow, event, model)
         if found is not None and not _is_given_more(flow, event.value):
-            yield RULE.at(event.place, what=found)
+            what, severity = found
+            yield RULE.at(event.place, severity=severity, what=what)
 
 
 def _model_of(optimizer: Value) -> Value | None:
     """The model all of whose parameters an optimizer is given."""
     given = optimizer.argument(0, "params")
+    if given is not None and given.made == "list" and given.args:
+        groups = [each.keywords.get("params") for each in given.args]
+        models = [
+            root(part.of)
+            for group in groups
+            for part in walk(group, most=12)
+            if part.made == "call" and part.last == "named_parameters"
+        ]
+        is_whole = len(models) == len(groups) > 1 and all(each is models[0] for each in models)
+        return models[0] if is_whole else None
     if given is None or given.made != "call" or given.last not in ("parameters", "named_parameters"):
         return None
     return root(given.of)
 
 
-def _replaced(flow: Flow, made: Event, model: Value) -> str | None:
+def _replaced(flow: Flow, made: Event, model: Value) -> tuple[str, Severity | None] | None:
+    """What replaces weights behind the optimizer, and how sure that is."""
     last = max((event.index for event in flow.named("step") if _is_of(event, made.value)), default=-1)
     for event in flow.events[made.index + 1 : last + 1]:
         if event.path[: len(made.path)] != made.path:
             continue
         if event.kind == "call" and event.name in _CHANGES and _is_about(event, model):
-            if event.name == "resize_token_embeddings" and not _may_grow(flow, event):
-                continue
-            return _CHANGES[event.name]
+            if event.name != "resize_token_embeddings" or _may_grow(flow, event):
+                return _CHANGES[event.name], None
+            if _is_of_other_name(event, model):
+                return _CHANGES[event.name], "note"
+            continue
         is_layer = event.kind == "set" and event.subject is not None and root(event.subject) is model
         if (
             is_layer
@@ -93,7 +109,8 @@ def _replaced(flow: Flow, made: Event, model: Value) -> str | None:
             and event.value.name.startswith("torch.nn.")
             and event.name != "training"
         ):
-            return f"`{event.name}` is replaced" if not event.value.last.endswith("Parallel") else None
+            is_wrapper = event.value.last.endswith("Parallel")
+            return (f"`{event.name}` is replaced", None) if not is_wrapper else None
     return None
 
 
@@ -114,6 +131,21 @@ def _may_grow(flow: Flow, event: Event) -> bool:
     return (
         any(True for _ in flow.named("add_tokens", "add_special_tokens"))
         or type(event.value.args[0].constant if event.value.args else None) is int
+    )
+
+
+def _is_of_other_name(event: Event, model: Value) -> bool:
+    """Whether the size is that of a tokenizer that may be loaded from elsewhere than the model."""
+    size = event.value.args[0] if event.value.args else None
+    if size is None or size.made != "call" or size.name != "len" or not size.args or not model.args:
+        return False
+    loaded = [
+        each for each in options(size.args[0]) if each.made == "call" and each.last == "from_pretrained"
+    ]
+    names = [each.args[0] for each in loaded if each.args]
+    own = model.args[0]
+    return any(
+        each is not own and (each.constant is UNKNOWN or each.constant != own.constant) for each in names
     )
 
 

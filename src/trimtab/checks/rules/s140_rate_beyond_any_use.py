@@ -39,6 +39,7 @@ RULE = Rule(
         "Trainer(model=model, args=args).train()\n",
     ),
     symptoms=(
+        "loss is NaN with a high learning rate",
         "diverged",
         "loss is NaN",
         "loss jumps at the start",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
+from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.accelerators import accelerators, is_accelerator
 from trimtab.checks.read.flow.of import flow_of
@@ -20,8 +21,7 @@ RULE = Rule(
     code="S147",
     name="loss-divided-twice",
     severity="warning",
-    message="the loss is divided by the accumulation here, and once more by `accelerator.backward`: gradients are "
-    "{size} times too small",
+    message="the loss is divided by the accumulation here, and once more {other}: gradients are {size} times too small",
     why="`Accelerator.backward` divides each loss by the `gradient_accumulation_steps` that the Accelerator was made "
     "with. Divided by hand as well, the gradient shrinks with the accumulation: SGD steps that much less far, a "
     "clipping threshold is never met, and under fp16 more gradients are rounded to zero. Adam hides it, but for its "
@@ -33,7 +33,7 @@ RULE = Rule(
         ),
         Arithmetic("Eight losses of 1.0: 8 * 1.0 / 8 / 8 = 0.125, where the mean is 1.0."),
     ),
-    fix=Fix("give `accelerator.backward` the loss as it is"),
+    fix=Fix("divide once: {fix}"),
     bad=Example("train.py", _SCRIPT.format(divided=" / 8")),
     good=Example("train.py", _SCRIPT.format(divided="")),
     symptoms=("grad norm is too small", "loss falls slowly", "gradients vanish with accumulation"),
@@ -42,6 +42,7 @@ RULE = Rule(
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """`accelerator.backward` of a quotient by the accumulation, where the one Accelerator is given one above 1."""
+    yield from _by_hand(run)
     made = accelerators(run.document)
     size = made[0].keywords.get("gradient_accumulation_steps") if len(made) == 1 else None
     if size is None or size.constant == 1:
@@ -50,8 +51,34 @@ def check(run: Description) -> Iterator[Diagnosis]:
         loss = event.value.argument(0, "loss")
         if is_accelerator(event.subject) and loss is not None and _is_divided(loss, size):
             told = f"{size.constant}" if isinstance(size.constant, int) else "that many"
-            yield RULE.at(event.place, size=told)
+            where, fix = "by `accelerator.backward`", "give `accelerator.backward` the loss as it is"
+            yield RULE.at(event.place, size=told, other=where, fix=fix)
             return
+
+
+def _by_hand(run: Description) -> Iterator[Diagnosis]:
+    """A loss that is a quotient of a quotient by the same number, where both can be seen: in the loop and in the
+    function that computes it."""
+    for event in flow_of(run.document).named("backward"):
+        loss = event.value.argument(0, "loss") if is_accelerator(event.subject) else event.subject
+        if loss is not None and loss.made == "call" and loss.name == "scale" and loss.args:
+            loss = loss.args[0]
+        if loss is None or not _is_quotient(loss) or not _is_quotient(loss.args[0]):
+            continue
+        one, two = loss.args[1], loss.args[0].args[1]
+        names = [f"{each.label} {each.name}".lower() for each in (one, two)]
+        is_same = one is two or (one.constant is not UNKNOWN and one.constant == two.constant)
+        if is_same and (all("accum" in name for name in names) or type(one.constant) is int):
+            where = "where it is computed"
+            told = f"{one.constant}" if isinstance(one.constant, int) else "that many"
+            yield RULE.at(
+                event.place, size=told, other=where, fix="in the loop, or where the loss is computed"
+            )
+            return
+
+
+def _is_quotient(value: Value) -> bool:
+    return value.made == "binary" and value.name == "/" and len(value.args) == 2
 
 
 def _is_divided(loss: Value, size: Value) -> bool:

@@ -77,8 +77,11 @@ class Evaluator:
             case ast.Subscript(value=inner, slice=index):
                 return self._item(self.evaluate(inner), self.index(index), node)
             case ast.IfExp(test=test, body=body, orelse=other):
-                self.evaluate(test)
-                return either((self.evaluate(body), self.evaluate(other)))
+                tested = self.evaluate(test)
+                chosen = either((self.evaluate(body), self.evaluate(other)))
+                if chosen.made == "either":
+                    chosen.fields["<test>"] = tested
+                return chosen
             case ast.Lambda():
                 return self.made("function", node, node_=node, frame=self.frame)
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
@@ -268,7 +271,13 @@ class Evaluator:
                 return self.made("binary", node, name, args=tuple(self.evaluate(each) for each in values))
             case ast.Compare(left=left, ops=operators, comparators=others):
                 args = (self.evaluate(left), *(self.evaluate(each) for each in others))
-                return self.made("compare", node, type(operators[0]).__name__, args=args)
+                return self.made(
+                    "compare",
+                    node,
+                    type(operators[0]).__name__,
+                    args=args,
+                    constant=_is_none(operators[0], args),
+                )
             case _:
                 parts = (
                     [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
@@ -377,6 +386,15 @@ class Evaluator:
         ):
             return self.made("list", None, args=call.args)
         return call
+
+
+def _is_none(operator: ast.cmpop, args: tuple[Value, ...]) -> Any:
+    """What `x is None` and `x is not None` come to, where x is written."""
+    if len(args) != 2 or args[1].constant is not None or args[0].constant is UNKNOWN:
+        return UNKNOWN
+    if isinstance(operator, ast.Is):
+        return args[0].constant is None
+    return args[0].constant is not None if isinstance(operator, ast.IsNot) else UNKNOWN
 
 
 _BUILTINS: Final = frozenset(

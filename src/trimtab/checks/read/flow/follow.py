@@ -26,7 +26,7 @@ _TELLING: Final = (
     "dot_product_attention", "BatchNorm", "merge_and_unload", "generate(", "chat_template", '"labels"', "'labels'",
     ".labels", "-100", "checkpoint", "requires_grad", "__getitem__", "lm_head", "token_embeddings", "get_peft",
     "benchmark", "weights_only", "quantize_static", "accumulate_grad", "load_metric", "LMHead", "TextDataset",
-    "top_k_top_p", "automatic_",
+    "top_k_top_p", "automatic_", "pad_sequence",
 )  # fmt: skip
 """Something that a rule asks for: a function without any of it is followed only where it is called."""
 
@@ -164,7 +164,8 @@ class Follower(Evaluator):
         outer = function.frame if isinstance(function.frame, Frame) else _outermost(frame)
         self.frame = Frame(outer=outer)
         self.spot = _outermost(outer).spot or spot
-        self.path = (*path, Block("function", function, place=self.spot(node)))
+        block = Block("function", function, place=self.spot(node))
+        self.path = (*path, block)
         self.active.append(node)
         self.reached.add(node)
         try:
@@ -173,6 +174,7 @@ class Follower(Evaluator):
                 return self.evaluate(node.body)
             self.run(node.body)
             returned = self.frame.returned
+            block.returned = tuple(returned)
         finally:
             self.active.pop()
             self.frame, self.path, self.spot = frame, path, spot

@@ -70,6 +70,8 @@ class Block:
     is_left: bool = False
     """Whether a branch ends the loop or the function around it."""
     place: Place | None = None
+    returned: tuple[Value, ...] = ()
+    """Of a function what it gives back, each `return` by itself."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -1,0 +1,234 @@
+"""L120 padding-in-the-loss"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from trimtab.checks.code_text import says
+from trimtab.checks.description import Description
+from trimtab.checks.document import UNKNOWN
+from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.place import Place
+from trimtab.checks.read.flow.losses import CrossEntropy, cross_entropies
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import forwards, is_causal, options, without_gradients
+from trimtab.checks.read.flow.slices import cut, plain
+from trimtab.checks.read.flow.values import Event, Flow, Value, walk
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "from transformers import AutoModelForCausalLM, AutoTokenizer, Trainer, TrainingArguments\n"
+    'tokenizer = AutoTokenizer.from_pretrained("Qwen/Qwen3-0.6B")\n'
+    'model = AutoModelForCausalLM.from_pretrained("Qwen/Qwen3-0.6B")\ndef encode(rows):\n'
+    '    batch = tokenizer(rows["text"], padding="max_length", max_length=512, truncation=True)\n'
+    '    batch["labels"] = {labels}\n    return batch\n'
+    'Trainer(model=model, args=TrainingArguments("out", learning_rate=1e-5), train_dataset=data.map(encode)).train()\n'
+)
+_MASKED = (
+    '[[i if m else -100 for i, m in zip(*row)] for row in zip(batch["input_ids"], batch["attention_mask"])]'
+)
+
+RULE = Rule(
+    code="L120",
+    name="padding-in-the-loss",
+    severity="warning",
+    message="padding counts in the loss: {fault}",
+    why="Padded positions are easy: the model soon predicts padding after padding, and their loss is near 0. In a mean "
+    "over all positions they dilute the loss of the text by a share that depends on the batch, so that the gradient of "
+    "a short example depends on its neighbours, and a low loss says little.",
+    evidence=(
+        Maintainer(
+            "https://github.com/huggingface/trl/commit/b8b89783ca1ab081d25651a9a13e9358cc8e1869",
+            "ORPO's loss took `input_ids` for labels, padding and all; mended by a mask of -100.",
+            opened=False,
+        ),
+        Arithmetic("Of a batch with 20, 20, 20 and 200 tokens 540 of 800 positions are padding."),
+    ),
+    fix=Fix("{fix}"),
+    bad=Example("train.py", _SCRIPT.format(labels='batch["input_ids"].copy()')),
+    good=Example("train.py", _SCRIPT.format(labels=_MASKED)),
+    symptoms=(
+        "loss is near zero at the first steps",
+        "empty answers after fine-tuning",
+        "loss is very low from the start",
+        "outputs end at once",
+        "loss depends on the batch size",
+        "padding is not ignored in the loss",
+        "model predicts only padding",
+    ),
+)
+_MASKS: Final = (
+    "-100",
+    "masked_fill",
+    "loss_mask",
+    "label_pad",
+    "IGNORE_INDEX",
+    "ignore_index",
+    "DataCollatorForLanguage",
+)
+_COPIES: Final = frozenset(
+    {"copy", "clone", "detach", "tolist", "list", "deepcopy", "contiguous", "to", "cuda"}
+)
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Labels that are a copy of padded ids, in a script that masks nothing; cross entropy over targets that the
+    script's own collation pads, without an index to leave out; and masked losses that are averaged over all
+    positions."""
+    flow = flow_of(run.document)
+    if flow.is_whole and not says(run.document, *_MASKS):
+        place = _copied(run, flow)
+        if place is not None:
+            fault = "labels are a copy of ids that are padded, and nothing sets them to -100 there"
+            fix = (
+                "set labels to -100 where `attention_mask` is 0, or let DataCollatorForLanguageModeling do it"
+            )
+            yield RULE.at(place, fault=fault, fix=fix)
+            return
+    for loss in cross_entropies(flow):
+        if loss.name != "cross_entropy" or without_gradients(loss.event):
+            continue
+        if loss.ignore_index is None and "reduction" not in loss.made.keywords:
+            padded = _padded_by(flow, loss)
+            if padded is not None:
+                fault = f"`pad_sequence` fills the targets with {padded}, and the cross entropy leaves no index out"
+                yield RULE.at(
+                    loss.event.place, fault=fault, fix="give it `ignore_index=` with the id of padding"
+                )
+                return
+    yield from _averaged_over_all(flow)
+
+
+def _copied(run: Description, flow: Flow) -> Place | None:
+    for event in flow.sets("[]"):
+        is_labels = event.item is not None and event.item.constant == "labels"
+        if (
+            is_labels
+            and event.subject is not None
+            and _is_ids_of(event.value, event.subject)
+            and _pads(event.subject)
+        ):
+            return event.place
+    pads = says(
+        run.document, "padding=True", 'padding="', "padding='", "pad_to_max_length=True", "tokenizer.pad("
+    )
+    for event in forwards(flow.events) if pads else ():
+        call = event.value
+        labels, ids = call.keywords.get("labels"), call.argument(0, "input_ids")
+        is_masked = "attention_mask" in call.keywords or len(call.args) > 1
+        if (
+            labels is None
+            or ids is None
+            or not is_masked
+            or without_gradients(event)
+            or not is_causal(call.of)
+        ):
+            continue
+        source = _original(ids)
+        if source is not None and _original(labels) is source and _pads(source.of):
+            return event.place
+    return None
+
+
+def _pads(value: Value | None) -> bool:
+    """Whether it is what a tokenizer gives back when it is asked to pad."""
+    for each in options(value):
+        given = each.keywords.get("padding") if each.made == "call" else None
+        if given is not None and given.constant in (True, "max_length", "longest"):
+            return True
+        if value is not None and value.made == "call" and value.last == "to" and value.of is not None:
+            return _pads(value.of)
+    return False
+
+
+def _original(value: Value | None) -> Value | None:
+    """A tensor or list behind its copies."""
+    for _ in range(12):
+        if value is None or value.made != "call" or value.last not in _COPIES:
+            return value
+        value = (
+            value.of if value.of is not None and value.of.made != "imported" else (value.args or (None,))[0]
+        )
+    return value
+
+
+def _is_ids_of(value: Value, batch: Value) -> bool:
+    found = _original(value)
+    if found is None or found.of is not batch:
+        return False
+    key = found.args[0].constant if found.made == "item" and found.args else found.name
+    return key == "input_ids"
+
+
+def _padded_by(flow: Flow, loss: CrossEntropy) -> str | None:
+    """What the collation of the loader fills the targets with, where that can be seen and is no -100."""
+    target = _whole(loss.targets)
+    if target is None or target.made != "item" or target.of is None or target.of.made != "element":
+        return None
+    at = target.args[0].constant if target.args else UNKNOWN
+    loader = next((each for each in walk(target.of.of, most=12) if each.last == "DataLoader"), None)
+    collate = loader.argument(6, "collate_fn") if loader is not None else None
+    if collate is None or collate.made not in ("function", "bound"):
+        return None
+    for event in flow.named("pad_sequence"):
+        block = next(
+            (each for each in event.path if each.kind == "function" and each.value is not None), None
+        )
+        if block is None or block.value is None or block.value.name != collate.name:
+            continue
+        for returned in block.returned:
+            part = _part(returned, at)
+            if part is not None and any(each is event.value for each in walk(part, most=6)):
+                return _filling(event)
+    return None
+
+
+def _whole(value: Value | None) -> Value | None:
+    """The tensor of which a target is a slice, moved, reshaped or not."""
+    for _ in range(8):
+        value = plain(value)
+        sliced = cut(value) if value is not None else None
+        if value is not None and sliced is None and value.made == "item" and value.of is not None:
+            inner = value.args[0].fields.get("<bounds>") if value.args else None
+            if inner is None:
+                return value
+            value = value.of
+        elif sliced is not None:
+            value = sliced[0]
+        else:
+            return value
+    return value
+
+
+def _part(returned: Value, at: object) -> Value | None:
+    if returned.made == "list" and type(at) is int and at < len(returned.args):
+        return returned.args[at]
+    return returned.keywords.get(at) if returned.made == "dict" and isinstance(at, str) else None
+
+
+def _filling(event: Event) -> str | None:
+    given = event.value.argument(2, "padding_value")
+    if given is None:
+        return "0"
+    if given.constant == -100:
+        return None
+    return str(given.constant) if given.constant is not UNKNOWN else (given.label or given.name or None)
+
+
+def _averaged_over_all(flow: Flow) -> Iterator[Diagnosis]:
+    """`(loss * mask).mean()` of a loss for each position."""
+    each = {
+        id(loss.event.value)
+        for loss in cross_entropies(flow)
+        if getattr(loss.made.keywords.get("reduction"), "constant", None) == "none"
+    }
+    for event in flow.named("mean") if each else ():
+        of = event.subject
+        if event.value.args or event.value.keywords or of is None or of.made != "binary" or of.name != "*":
+            continue
+        parts = [plain(part) for part in of.args]
+        masks = [part for part in parts if part is not None and "mask" in (part.label or part.name).lower()]
+        if len(masks) == 1 and any(part is not None and id(part) in each for part in parts):
+            fault = "the masked loss is averaged over all positions, those that are masked too"
+            fix = "divide the sum by `mask.sum()` in place of `.mean()`"
+            yield RULE.at(event.place, fault=fault, fix=fix)
+            return

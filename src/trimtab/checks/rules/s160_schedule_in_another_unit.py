@@ -1,0 +1,220 @@
+"""S160 schedule-in-another-unit"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.code_text import says
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.read.flow.accelerators import accelerators, is_accelerator
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.periods import turn_of_event
+from trimtab.checks.read.flow.roles import is_known_schedule, options
+from trimtab.checks.read.flow.schedules import (
+    Product,
+    Stepped,
+    batches_of,
+    is_count_of,
+    length_of,
+    product_of,
+    stepped_schedules,
+)
+from trimtab.checks.read.flow.values import Block, Flow, Value, walk
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "import torch\nfrom transformers import get_linear_schedule_with_warmup\nepochs, accumulation = 3, 8\n"
+    "optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\n"
+    "schedule = get_linear_schedule_with_warmup(optimizer, 100, {length})\nfor epoch in range(epochs):\n"
+    "    for i, (x, y) in enumerate(loader):\n"
+    "        (torch.nn.functional.cross_entropy(model(x), y) / accumulation).backward()\n"
+    "        if (i + 1) % accumulation == 0:\n            optimizer.step()\n            schedule.step()\n"
+    "            optimizer.zero_grad()\n"
+)
+
+RULE = Rule(
+    code="S160",
+    name="schedule-in-another-unit",
+    severity="warning",
+    message="{fault}",
+    why="A schedule counts its own steps. Its length has to be in the same unit: steps of the optimizer where it steps "
+    "behind it, epochs where it steps once an epoch. Counted in micro-batches, or without the epochs, the rate is "
+    "still high when the run ends, or is 0 long before.",
+    evidence=(
+        Arithmetic(
+            "3 epochs of 1,000 batches with accumulation 8 are 375 steps; of a decay over 3,000 they are an eighth."
+        ),
+        Maintainer(
+            "https://github.com/huggingface/accelerate/issues/2926",
+            "On several processes a prepared schedule is stepped once a process, so that it ends early.",
+            opened=False,
+        ),
+    ),
+    fix=Fix("{fix}"),
+    bad=Example("train.py", _SCRIPT.format(length="len(loader) * epochs")),
+    good=Example("train.py", _SCRIPT.format(length="len(loader) // accumulation * epochs")),
+    tips=("S0-113",),
+    symptoms=(
+        "learning rate is flat with a cosine schedule",
+        "learning rate does not come down",
+        "learning rate reaches 0 early",
+        "learning rate is 0 after the first epoch",
+        "learning rate stays constant in the log",
+        "learning rate goes up and down",
+        "total steps of the scheduler are wrong with gradient accumulation",
+    ),
+)
+_COUNTING = frozenset({"accelerate", "lightning", "pytorch_lightning", "deepspeed"})
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """Lengths that are written as expressions: what multiplies and divides in them, beside the loop that steps."""
+    yield from _multiplied(run)
+    yield from _of_another_count(run)
+    yield from _sharded(run)
+
+
+def _of_another_count(run: Description) -> Iterator[Diagnosis]:
+    """A length that is written in batches, epochs or both, and steps that come at another pace."""
+    if run.document.imports & _COUNTING:
+        return
+    flow = flow_of(run.document)
+    if not flow.is_whole:
+        return
+    for found in stepped_schedules(flow):
+        product = product_of(length_of(found.schedule))
+        wrong = _wrong_count(found, product) if product is not None else None
+        if wrong is not None:
+            fault, fix = wrong
+            yield RULE.at(found.schedule.place or found.event.place, fault=fault, fix=fix)
+            return
+
+
+def _wrong_count(found: Stepped, product: Product) -> tuple[str, str] | None:
+    """What is wrong with the length of a schedule, and what it should be."""
+    batches = batches_of(product, found.loop)
+    epochs = found.epochs
+    counts_epochs = epochs is not None and any(is_count_of(each, epochs) for each in product.factors)
+    if batches and found.pace == "period" and not product.divisors:
+        turn = turn_of_event(found.event, found.loop.block)
+        if turn is not None and turn.is_longer_than(1):
+            return (
+                "the schedule's length counts micro-batches, and it steps when enough are accumulated: at the end of "
+                "the run it has hardly begun to fall",
+                "divide the length by the number of micro-batches in a step",
+            )
+    if batches and found.pace == "epoch" and not product.divisors:
+        return (
+            "the schedule's length counts batches, and it steps once an epoch: it hardly moves",
+            "step the schedule behind `optimizer.step()`, or count epochs",
+        )
+    if epochs is None or found.pace != "turn" or product.divisors:
+        return None
+    is_one_epoch = bool(batches) and len(product.factors) == len(batches) and not _is_one(epochs)
+    if is_one_epoch and found.schedule.last.startswith("get_linear") and not _is_made_in(found):
+        return (
+            "the schedule's length is one epoch, and the loop runs several: the rate is 0 in all but the first",
+            "multiply the length by the number of epochs",
+        )
+    if counts_epochs and len(product.factors) == 1 and not _is_made_in(found):
+        return (
+            "the schedule's length is the number of epochs, and it steps with every batch",
+            "step it once an epoch, or multiply its length by `len(loader)`",
+        )
+    return None
+
+
+def _is_one(epochs: Block) -> bool:
+    """Whether a loop over epochs has one turn, as far as can be seen."""
+    counts = [each for each in walk(epochs.value, most=4) if each.last in ("range", "trange")]
+    return bool(counts) and [each.constant for each in counts[0].args] == [1]
+
+
+def _is_made_in(found: Stepped) -> bool:
+    """Whether each epoch makes its own schedule: it is made behind the line that begins the loop over epochs."""
+    made, loop = found.schedule.place, found.epochs.place if found.epochs is not None else None
+    return made is None or loop is None or (made.path == loop.path and made.line > loop.line)
+
+
+def _multiplied(run: Description) -> Iterator[Diagnosis]:
+    """A length with the number of epochs in it twice; and one in micro-batches for a schedule that Accelerate steps
+    with the optimizer."""
+    if not says(run.document, "num_training_steps"):
+        return
+    flow = flow_of(run.document)
+    sizes = [made.keywords.get("gradient_accumulation_steps") for made in accelerators(run.document)]
+    for event in flow.events:
+        if event.kind != "call" or not is_known_schedule(event.value):
+            continue
+        length = event.value.keywords.get("num_training_steps")
+        factors = _factors(length)
+        epochs = [
+            each for each in factors if "epoch" in (each.label or each.name).lower() and each.made != "binary"
+        ]
+        if len(epochs) > len({id(each) for each in epochs}):
+            fault = "the number of epochs is in the schedule's length twice"
+            yield RULE.at(event.place, severity="error", fault=fault, fix="take one of the two factors out")
+            return
+        accumulated = any(True for _ in flow.named("accumulate"))
+        size = sizes[0] if accumulated and len(sizes) == 1 else None
+        if size is None or size.constant == 1 or not _is_prepared(flow, event.value):
+            continue
+        if any(_is_same(each, size) for each in factors):
+            fault = "the length is multiplied by the accumulation, but Accelerate steps the schedule with the optimizer"
+            way = "leave `gradient_accumulation_steps` out of the schedule's length"
+            yield RULE.at(event.place, severity="error", fault=fault, fix=way)
+            return
+
+
+def _sharded(run: Description) -> Iterator[Diagnosis]:
+    """A length by the loader that Accelerate has cut already, of a schedule that it steps once for each process."""
+    made = accelerators(run.document)
+    if len(made) != 1 or says(
+        run.document, "split_batches", "step_scheduler_with_optimizer", "num_processes"
+    ):
+        return
+    flow = flow_of(run.document)
+    prepares = [event for event in flow.named("prepare") if is_accelerator(event.subject)]
+    for event in flow.events if prepares else ():
+        if event.kind != "call" or not is_known_schedule(event.value) or not _is_prepared(flow, event.value):
+            continue
+        length = length_of(event.value)
+        for count in walk(length, most=12):
+            if count.made != "call" or count.name != "len" or not count.args:
+                continue
+            cut = [
+                each
+                for each in prepares
+                if each.index < count.index and any(one is count.args[0] for one in each.value.args)
+            ]
+            if cut and not any(one is event.value for each in cut for one in each.value.args):
+                fault = (
+                    "the length counts batches of one process, and Accelerate steps a prepared schedule once for "
+                    "each: on several the rate is 0 long before the end"
+                )
+                fix = "take `len(loader)` before `prepare`, or multiply by `accelerator.num_processes`"
+                yield RULE.at(event.place, fault=fault, fix=fix)
+                return
+
+
+def _is_prepared(flow: Flow, schedule: Value) -> bool:
+    """Whether Accelerate steps the schedule, which then counts optimizer steps by itself."""
+    given = [each for event in flow.named("prepare") for each in event.value.args]
+    return any(one is schedule for each in given for one in options(each))
+
+
+def _factors(value: Value | None, *, depth: int = 0) -> list[Value]:
+    """What a product is made of, also inside `math.ceil` and what is rounded down."""
+    if value is None or depth > 12:
+        return []
+    if value.made == "binary" and value.name in ("*", "//", "/") and len(value.args) == 2:
+        others = _factors(value.args[1], depth=depth + 1) if value.name == "*" else []
+        return [*_factors(value.args[0], depth=depth + 1), *others]
+    if value.made == "call" and value.last in ("ceil", "floor", "int", "round") and value.args:
+        return _factors(value.args[0], depth=depth + 1)
+    return [value]
+
+
+def _is_same(one: Value, other: Value) -> bool:
+    return one is other or (
+        one.made == other.made == "attribute" and one.name == other.name and one.of is other.of
+    )
