@@ -43,7 +43,7 @@ def go_on(run, recipe, *overrides, **options):
 # A change of a setting, and the one reset that lets it pass.
 CHANGED = {
     "model.dropout=0.3": "optimizer",
-    "step.optimizer.learning_rate=0.001": "schedule",
+    "step.optimizer.learning_rate=0.001": "learning_rate",
     "seed=2": "data",
 }
 MORE_CHANGED = {
@@ -128,6 +128,18 @@ def test_the_moments_begin_anew_and_the_weights_stay(copied_run):
     go_on(run, recipe, "length=61 steps", reset="optimizer")
     moments = load_file(run / "checkpoints" / step_name(61) / "optimizer.safetensors")
     assert {float(value) for name, value in moments.items() if name.endswith(".step")} == {1.0}
+
+
+def test_half_the_learning_rate_is_half_of_what_it_was_and_not_of_its_peak_once_more(copied_run):
+    run, recipe = copied_run
+    before = log(run, "metrics")[-1]["learning_rate"]
+    result, lines = go_on(
+        run, recipe, "length=62 steps", "step.optimizer.learning_rate=0.001", reset="learning_rate"
+    )
+    halved = log(run, "metrics")[-2]["learning_rate"]
+    assert halved / before == pytest.approx(0.001 / load_recipe(recipe).recipe.step.optimizer.learning_rate, rel=0.1)
+    said = next(line for line in lines if line.startswith("reset learning_rate"))
+    assert f"it was {before:.2g} at step {result.state.step - 2}" in said
 
 
 def test_the_schedule_counts_from_the_checkpoint_with_its_warmup_and_length(copied_run):
