@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import pytest
 
 from tests.checks.rules.findings import of_example, severities
@@ -95,3 +97,12 @@ def test_layer_norms_have_no_statistics():
 def test_every_tenth_step_is_not_every_step():
     assert of_example(k110) == ["warning"]
     assert of_example(k110, ('"save_steps": 5}', '"save_steps": 10}')) == []
+
+
+def test_a_recipe_that_keeps_one_checkpoint_keeps_the_best_one_too():
+    run = SimpleNamespace(
+        tool="trimtab",
+        setting=lambda name: SimpleNamespace(value=1, is_written=True),
+        value=lambda name: None,
+    )
+    assert list(k103.check(run)) == []
