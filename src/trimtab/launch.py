@@ -106,7 +106,8 @@ def train(
     `reset`, with `resume=True`, keeps the weights of the newest checkpoint and starts parts of the run over, whose
     settings may then change: `optimizer` (moments, moving average; loss, clipping and dropout may change),
     `learning_rate` (another peak, with which the schedule continues), `schedule` (schedule and length count from here),
-    `data` (another corpus, order or size of steps), `best` (the best evaluation so far). What is kept and what is reset is reported, and on the disk before the first step.
+    `data` (another corpus, order or size of steps), `best` (the best evaluation so far). What is kept and what is reset
+    is reported, and on the disk before the first step.
 
     Several `ranks` (see `trimtab.distributed`) train one model: each process makes this call, with the same arguments
     and a folder that all of them reach; the first one writes into it and reports progress.

@@ -97,7 +97,9 @@ def test_each_of_several_corpora_has_a_folder_and_duplicates_count_across_them(t
 def test_a_dropped_line_is_shown_as_its_file_has_it_whatever_the_format(tmp_path):
     (tmp_path / "a.en").write_bytes(b"one\n\xfcber\n")
     (tmp_path / "a.de").write_text("eins\nuber\n")
-    (tmp_path / "j.jsonl").write_text('{"en": "one", "de": "eins"}\n{"en": "two"\n{"en": "two", "dd": "zwei"}\n')
+    (tmp_path / "j.jsonl").write_text(
+        '{"en": "one", "de": "eins"}\n{"en": "two"\n{"en": "two", "dd": "zwei"}\n'
+    )
     _, files = cleaned(
         tmp_path,
         TrainCorpus(source="a.en", target="a.de", name="a"),

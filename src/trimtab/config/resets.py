@@ -71,7 +71,9 @@ def fixes_for(names: Sequence[str], reset: Collection[Reset]) -> dict[str, str]:
     """The way out for each name that differs, where `reset` is reset already."""
     needed = {name: needed_for(name) for name in names}
     asked = {*reset, *needed.values()}
-    wanted = [each for each in RESETS if each in asked and not (each == "learning_rate" and "schedule" in asked)]
+    wanted = [
+        each for each in RESETS if each in asked and not (each == "learning_rate" and "schedule" in asked)
+    ]
     words = ",".join(wanted)
     restore = "restore it (repeat it if it came from the command line)"
     return {

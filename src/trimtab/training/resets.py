@@ -56,10 +56,16 @@ def with_resets(state: TrainState, reset: Collection[Reset], *, clock: RunClock,
 
 
 def reset_lines(
-    parts: Parts, before: TrainState, state: TrainState, reset: Collection[Reset], *, last_rate: float = math.nan
+    parts: Parts,
+    before: TrainState,
+    state: TrainState,
+    reset: Collection[Reset],
+    *,
+    last_rate: float = math.nan,
 ) -> Iterator[str]:
-    """A line for each thing that is reset, and for each that is kept; `last_rate` is the learning rate of the last step,
-    nan where it is not known."""
+    """A line for each thing that is reset, and for each that is kept.
+
+    `last_rate` is the learning rate of the last step, nan where it is not known."""
     yield f"kept weights: those of step {before.step}"
     for each in RESETS:
         is_reset = each in reset
@@ -71,9 +77,7 @@ def reset_lines(
         yield f"{'reset' if is_reset else 'kept'} {each}: {said}"
 
 
-def _said_of_the_rate(
-    parts: Parts, state: TrainState, reset: Collection[Reset], *, last_rate: float
-) -> str:
+def _said_of_the_rate(parts: Parts, state: TrainState, reset: Collection[Reset], *, last_rate: float) -> str:
     peak, next_rate = parts.learning_rate.peak, parts.learning_rate.at(state)
     was = "" if math.isnan(last_rate) else f"; it was {last_rate:.2g} at step {state.step}"
     way = "rises again to" if "schedule" in reset else "has a peak of"

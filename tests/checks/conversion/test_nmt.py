@@ -98,7 +98,11 @@ def test_a_length_in_labels_and_a_long_warmup_fit_in_the_recipe():
         ("corpus.en, corpus.de", "c.bpe.en, c.bpe.de", "c.bpe.en, c.bpe.de look cut into pieces"),
         ("corpus.en, corpus.de", "a, b, c", "3 files are read side by side"),
         ("clip-norm: 0", "guided-alignment: a.align", "loss.guided_alignment: {weight: 0.1}"),
-        ("clip-norm: 0", "guided-alignment: a.align\nguided-alignment-weight: .nan", "guided_alignment: {weight: 0.1}"),
+        (
+            "clip-norm: 0",
+            "guided-alignment: a.align\nguided-alignment-weight: .nan",
+            "guided_alignment: {weight: 0.1}",
+        ),
         ("clip-norm: 0", "guided-alignment: a.align\nguided-alignment-cost: mse", "the cost mse"),
         ("clip-norm: 0", "factors-combine: concat", "factors"),
         ("clip-norm: 0", "transformer-decoder-autoreg: rnn", "a decoder of the kind rnn"),
@@ -185,7 +189,8 @@ def test_the_name_of_a_file_says_whether_it_is_cut_into_pieces(path, is_cut):
 )
 def test_alignments_of_words_are_carried_over_with_their_weight(weight, found):
     text = WHOLE.replace("joint.spm, joint.spm", "v.en.yml, v.de.yml").replace(
-        "clip-norm: 0", f"guided-alignment: a.align\nguided-alignment-cost: ce\nguided-alignment-weight: {weight}"
+        "clip-norm: 0",
+        f"guided-alignment: a.align\nguided-alignment-cost: ce\nguided-alignment-weight: {weight}",
     )
     loaded, conversion = recipe(text), made(text)
     assert loaded.data.train[0].alignments == "a.align"

@@ -1,5 +1,3 @@
-from types import SimpleNamespace
-
 import pytest
 
 from tests.checks.rules.findings import of_example, severities
@@ -100,9 +98,8 @@ def test_every_tenth_step_is_not_every_step():
 
 
 def test_a_recipe_that_keeps_one_checkpoint_keeps_the_best_one_too():
-    run = SimpleNamespace(
-        tool="trimtab",
-        setting=lambda name: SimpleNamespace(value=1, is_written=True),
-        value=lambda name: None,
+    recipe = (
+        "data: {train: [{source: a.en, target: a.de}], valid: {source: b.en, target: b.de}}\n"
+        "model: {preset: tiny}\nlength: 5000 steps\ncheckpoint: {keep: 1}\n"
     )
-    assert list(k103.check(run)) == []
+    assert severities(k103, "recipe.yaml", recipe) == []

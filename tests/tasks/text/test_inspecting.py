@@ -9,8 +9,8 @@ from trimtab.config.corpora import TrainCorpus
 from trimtab.data.corpus import open_corpus
 from trimtab.errors import InputError
 from trimtab.progress import Silent
-from trimtab.tasks.text.inspecting import check_all_lines
 from trimtab.tasks.task_of import task_of
+from trimtab.tasks.text.inspecting import check_all_lines
 
 
 @pytest.mark.parametrize(

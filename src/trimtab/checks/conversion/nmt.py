@@ -178,8 +178,9 @@ def _write_train(draft: Draft, files: list[str]) -> None:
 
 
 def alignment_file(draft: Draft) -> str:
-    """The word alignments of Marian's training files, where both tools count the same words: those between white space.
-    With a sentencepiece model Marian counts its pieces, and files that are cut into pieces are none to train on here."""
+    """The word alignments of Marian's training files, where both tools count the words between white space.
+
+    With a sentencepiece model Marian counts pieces, and files that are cut into pieces are none to train on here."""
     setting = draft.run.keys.get("guided-alignment")
     if draft.run.tool != "marian" or setting is None or not _says_alignments(setting):
         return ""
@@ -340,7 +341,9 @@ def account_implied(draft: Draft) -> None:
 def note_kept_out(draft: Draft) -> None:
     """Names what this family has and a recipe has not, or has elsewhere."""
     told = {setting.key.rpartition(".")[2].replace("_", "-"): setting for setting in _written(draft)}
-    if not alignment_file(draft) and _says_alignments(told.get("guided-alignment") or told.get("load-alignments")):
+    if not alignment_file(draft) and _says_alignments(
+        told.get("guided-alignment") or told.get("load-alignments")
+    ):
         value = _alignment_weight(draft)
         draft.note(
             "guided alignment: the file counts pieces there and words here; align the words of the files, name the new "
@@ -348,7 +351,9 @@ def note_kept_out(draft: Draft) -> None:
         )
     cost = told.get("guided-alignment-cost")
     if draft.run.tool == "marian" and cost is not None and cost.value != "ce":
-        draft.note(f"the cost {cost.value} of guided alignment has no counterpart: here it is cross-entropy, `ce` there")
+        draft.note(
+            f"the cost {cost.value} of guided alignment has no counterpart: cross-entropy is used, `ce` there"
+        )
     if any(FACTORS.match(name) and setting.value for name, setting in told.items()):
         draft.note("factors (a second stream beside each token) have no counterpart")
     for name, usual in (("transformer-decoder-autoreg", "self-attention"), ("decoder", "transformer")):

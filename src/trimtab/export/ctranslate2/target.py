@@ -120,9 +120,9 @@ class CTranslate2:
         told = [
             f"It reads at most {longest} tokens, end symbol included. `trimtab translate` cuts longer lines in pieces; "
             "the library itself cuts them off or fails.",
-            "`translate_batch` stops when as many hypotheses have ended as the beam is wide, times `patience`, and gives "
-            "at `max_decoding_length` what has no end. `trimtab translate` searches on until nothing open can win, and "
-            "scores no translation without its end. With the `patience=2` above, fewer lines differ than with the "
+            "`translate_batch` stops when as many hypotheses have ended as the beam is wide, times `patience`, and "
+            "gives at `max_decoding_length` what has no end. `trimtab translate` searches until nothing open can win, "
+            "and scores no translation without its end. With the `patience=2` above, fewer lines differ than with the "
             "library's 1.",
             "`min_decoding_length` is 1 in the library by default, which forbids the empty translation: the code above "
             "says 0, as in training.",

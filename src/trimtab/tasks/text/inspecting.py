@@ -2,7 +2,6 @@
 
 import tempfile
 from dataclasses import replace
-from itertools import takewhile
 from pathlib import Path
 
 from trimtab.config.run import Recipe
@@ -64,7 +63,9 @@ def check_all_lines(corpus: Corpus) -> None:
         return
     problems: list[Problem] = []
     lines = readable_lines(corpus, lambda line, error: problems.extend(map(_removable, error.problems)))
-    for line, pair in takewhile(lambda _: len(problems) < MOST_PROBLEMS, lines):
+    for line, pair in lines:
+        if len(problems) >= MOST_PROBLEMS:
+            break
         if corpus.alignments is not None:
             try:
                 corpus.alignments.check(line, pair)
