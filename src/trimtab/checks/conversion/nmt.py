@@ -186,7 +186,7 @@ def alignment_file(draft: Draft) -> str:
         return ""
     vocabularies = draft.run.keys.get("vocabs")
     names = (text_list(vocabularies.value) or []) if vocabularies is not None else []
-    corpora = draft.run.value("corpora") or []
+    corpora: list[str] = draft.run.value("corpora") or list[str]()
     reads_words = bool(names) and not any(name.endswith(".spm") for name in names)
     if not reads_words or len(corpora) not in (1, 2) or any(map(SEGMENTED.search, corpora)):
         return ""
@@ -216,8 +216,9 @@ def _alignment_weight(draft: Draft) -> float:
     """Marian's default is 0.1, as it is here, also in place of what a recipe does not allow."""
     setting = draft.run.keys.get("guided-alignment-weight")
     value = setting.value if setting is not None else None
-    is_usable = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= MOST_WEIGHT
-    return float(value) if is_usable else 0.1
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= MOST_WEIGHT:
+        return float(value)
+    return 0.1
 
 
 def _origin(draft: Draft) -> str:
