@@ -104,9 +104,10 @@ def train(
     where there is none, as a job that is put into its queue again needs it.
 
     `reset`, with `resume=True`, keeps the weights of the newest checkpoint and starts parts of the run over, whose
-    settings may then change: `optimizer` (moments, moving average; loss, clipping and dropout may change), `schedule`
-    (learning rate and length count from here), `data` (another corpus, order or size of steps), `best` (the best
-    evaluation so far). What is kept and what is reset is reported, and on the disk before the first step.
+    settings may then change: `optimizer` (moments, moving average; loss, clipping and dropout may change),
+    `learning_rate` (another peak, with which the schedule continues), `schedule` (schedule and length count from here),
+    `data` (another corpus, order or size of steps), `best` (the best evaluation so far). What is kept and what is reset
+    is reported, and on the disk before the first step.
 
     Several `ranks` (see `trimtab.distributed`) train one model: each process makes this call, with the same arguments
     and a folder that all of them reach; the first one writes into it and reports progress.
@@ -308,7 +309,8 @@ def commit_reset(prepared: Prepared, before: TrainState, state: TrainState, reco
     """Says what is reset and what is kept, checks other data, and commits the state, so that a kill before the next
     checkpoint does not undo it and the run then resumes without `--reset`."""
     parts, reset = prepared.parts, prepared.reset
-    for line in reset_lines(parts, before, state, reset):
+    last_rate = newest_line(prepared.run).get("learning_rate", math.nan)
+    for line in reset_lines(parts, before, state, reset, last_rate=last_rate):
         prepared.progress.message(line)
     if "data" in reset:
         report_checks(of_the_data(parts), recorder)

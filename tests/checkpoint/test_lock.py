@@ -119,3 +119,18 @@ def test_a_full_disk_does_not_keep_the_lock_from_being_taken(tmp_path: Path, mon
 
 def full(*_: object) -> None:
     raise OSError(28, "No space left on device")
+
+
+def test_a_signature_tells_whether_its_process_has_ended(tmp_path: Path):
+    lock = Lock(tmp_path)
+    own = (tmp_path / locking.LOCK).read_bytes()
+    lock.release()
+    assert not locking.has_ended(own)
+    child = start_child(lambda: None)
+    wait(child)
+    ended = own.replace(str(os.getpid()).encode(), str(child.pid).encode(), 1)
+    assert locking.has_ended(ended)
+    elsewhere = ended.replace(b" on ", b" on another-")
+    assert not any(
+        map(locking.has_ended, (elsewhere, b"", b"0 on x", b"-1 on x", b"1" * 300, b"\xff on \xff"))
+    )

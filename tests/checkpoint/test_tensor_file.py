@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,15 @@ from hypothesis import strategies as st
 from safetensors import SafetensorError
 
 from tests.checkpoint.small_run import assert_equal
-from trimtab.checkpoint.tensor_file import DTYPES, describe, file_content, file_size, read_tensors, snapshot
+from trimtab.checkpoint.tensor_file import (
+    DTYPES,
+    describe,
+    file_content,
+    file_size,
+    read_description,
+    read_tensors,
+    snapshot,
+)
 
 shapes = st.lists(st.integers(0, 3), max_size=3)
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
@@ -104,3 +113,12 @@ def test_a_file_that_is_not_well_formed_is_refused(tmp_path: Path, content: byte
     (tmp_path / "t").write_bytes(content)
     with pytest.raises(SafetensorError):
         read_tensors(tmp_path / "t")
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("read", [read_tensors, read_description])
+def test_a_device_is_refused_and_a_pipe_is_not_waited_for(tmp_path: Path, read):
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "pipe", Path(os.devnull)):
+        with pytest.raises(SafetensorError, match="no plain file"):
+            read(place)

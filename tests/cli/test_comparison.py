@@ -12,7 +12,8 @@ def calls(stand_in):
 
     def compare(systems, **options):
         seen.append((systems, options))
-        return SimpleNamespace(to_dict=lambda: {"lines": 3}, render=lambda: "a table")
+        texts = SimpleNamespace(side_by_side=lambda: "line\treference\tout.de\n")
+        return SimpleNamespace(to_dict=lambda: {"lines": 3}, render=lambda: "a table", texts=texts)
 
     stand_in("evaluation.comparison", compare=compare)
     return seen
@@ -43,6 +44,9 @@ def test_a_run_and_files_are_compared_with_a_baseline(call, calls, tmp_path):
         (["run", "--against", "old", "--text", "a"], "--text"),
         (["run", "--hypotheses", "old", "--documents", "a"], "--documents"),
         ([], "neither a MODEL nor --hypotheses"),
+        (["run", "--source", "a", "--reference", "b", "--table", "c"], "--table"),
+        (["--hypotheses", "pyproject.toml", "--reference", "a", "--table", "pyproject.toml"], "--table"),
+        (["--hypotheses", "pyproject.toml", "--reference", "a", "--table", "."], "--table"),
         (["--hypotheses", "pyproject.toml", "--reference", "a", "--beam", "2"], "--beam"),
         (["--hypotheses", "pyproject.toml", "--against", "-", "--reference", "a", "--tag", "<x>"], "--tag"),
         (["pyproject.toml", "--against", "-", "--reference", "a", "--beam", "2"], "--beam"),
@@ -51,3 +55,10 @@ def test_a_run_and_files_are_compared_with_a_baseline(call, calls, tmp_path):
 def test_what_is_missing_is_named(call, calls, options, word):
     assert has_four_parts(refused(call("evaluate", *options), word))
     assert calls == []
+
+
+def test_a_table_shows_what_was_compared(call, calls, tmp_path):
+    out, table = tmp_path / "out.de", tmp_path / "both.tsv"
+    out.write_text("ein\n")
+    result = call("evaluate", "--hypotheses", out, "--reference", out, "--table", table)
+    assert (result.stdout, table.read_text()) == ("a table\n", "line\treference\tout.de\n")

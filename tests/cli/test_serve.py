@@ -26,6 +26,7 @@ def test_it_says_where_it_answers_and_how_it_ended(call, served):
     result = call("serve", "runs/x")
     assert result.exit_code == 143
     assert result.stderr.splitlines() == [
+        "reading runs/x",
         "runs/x translates at http://127.0.0.1:1   (Ctrl-C stops)",
         "stopped: by SIGTERM; running requests were finished",
     ]

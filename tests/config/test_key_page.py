@@ -13,7 +13,7 @@ def test_every_key_of_a_recipe_has_its_page():
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        ("step.optimizer.learning_rate", ["- default (lion): `0.0001`", "--reset schedule"]),
+        ("step.optimizer.learning_rate", ["- default (lion): `0.0001`", "--reset learning_rate"]),
         ("step.schedule.kind", ["- `cosine`: Rises over", "--reset schedule"]),
         ("step.clip", ["Keys below it: ", "`decay`", "--reset optimizer"]),
         ("data.train[].weight", ["# data.train.0.weight", "RECIPE data.train.0.weight=VALUE"]),

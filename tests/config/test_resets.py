@@ -20,8 +20,8 @@ from trimtab.errors import InputError
         ("recipe.evaluate.best.metric", "nothing"),
         ("recipe.data.valid", "nothing"),
         ("recipe.step.optimizer.betas", "optimizer"),
-        ("recipe.step.optimizer.learning_rate", "schedule"),
-        ("recipe.step.optimizer.learning_rate_multipliers.hidden", "schedule"),
+        ("recipe.step.optimizer.learning_rate", "learning_rate"),
+        ("recipe.step.optimizer.learning_rate_multipliers.hidden", "learning_rate"),
         ("recipe.step.schedule.kind", "schedule"),
         ("recipe.data.train", "data"),
         ("data.train.0", "data"),
@@ -76,3 +76,12 @@ def test_nothing_is_reset_in_a_new_run_or_at_each_start_of_a_job():
         check_resumes(("data",), resume=False)
     with pytest.raises(InputError, match="cannot be combined with --auto-resume"):
         check_resumes(("data",), resume="auto")
+
+
+def test_a_schedule_that_starts_over_may_have_another_learning_rate():
+    rate, kind = "recipe.step.optimizer.learning_rate", "recipe.step.schedule.kind"
+    assert rate in may_change(("schedule",))
+    assert rate in may_change(("learning_rate",))
+    assert kind not in may_change(("learning_rate",))
+    assert "--reset learning_rate`" in fixes_for([rate], ())[rate]
+    assert "--reset schedule`" in fixes_for([rate, kind], ())[rate]

@@ -70,6 +70,9 @@ def test_lines_that_cannot_be_read_are_dropped_with_what_is_wrong(tmp_path):
     }
     assert [each.line for each in corpus.dropped["unreadable"].examples] == [4, 5]
     assert "another number of columns" in files["dropped/unreadable.tsv"]
+    head, *rows = [line.split("\t") for line in files["dropped/unreadable.tsv"].splitlines()]
+    assert head == ["line", "problem", "got", "text"]
+    assert [row[-1] for row in rows] == [r"too\tmany\tcolumns", r"\xff\tx"]
     assert (files["p.en"], files["p.de"]) == ("one\ntwo\n", "eins\nzwei\n")
     assert not cleaned(tmp_path, config, write=False)[0].corpora[0].train_on
 
@@ -89,6 +92,28 @@ def test_each_of_several_corpora_has_a_folder_and_duplicates_count_across_them(t
     assert files["first-one/a.en"] == "one\nrow\n"
     assert files["mono/b.en"] == "one\nnew\n"
     assert report.corpora[2].train_on == {"text": "out/mono/b.en"}
+
+
+def test_a_dropped_line_is_shown_as_its_file_has_it_whatever_the_format(tmp_path):
+    (tmp_path / "a.en").write_bytes(b"one\n\xfcber\n")
+    (tmp_path / "a.de").write_text("eins\nuber\n")
+    (tmp_path / "j.jsonl").write_text(
+        '{"en": "one", "de": "eins"}\n{"en": "two"\n{"en": "two", "dd": "zwei"}\n'
+    )
+    _, files = cleaned(
+        tmp_path,
+        TrainCorpus(source="a.en", target="a.de", name="a"),
+        TrainCorpus(pairs="j.jsonl", source="en", target="de", name="j"),
+    )
+    texts = {
+        name: [line.split("\t")[-1] for line in text.splitlines()[1:]]
+        for name, text in files.items()
+        if "unreadable" in name
+    }
+    assert texts == {
+        "a/dropped/unreadable.tsv": [r"\xfcber\tuber"],
+        "j/dropped/unreadable.tsv": ['{"en": "two"', '{"en": "two", "dd": "zwei"}'],
+    }
 
 
 def test_documents_stay_documents(tmp_path):

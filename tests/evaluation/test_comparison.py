@@ -89,3 +89,19 @@ def test_comet_has_no_test_and_needs_the_source(files, monkeypatch):
         compare(reference, against=reference, reference=reference, metrics=metrics)
     with pytest.raises(InputError, match="COMET reads the source"):
         compare(reference, reference=reference, metrics=metrics)
+
+
+def test_side_by_side_has_a_row_for_each_line_and_its_cells_stay_in_theirs(tmp_path):
+    (tmp_path / "s").write_text("a\tb\nc\n")
+    (tmp_path / "r").write_text("Haus\nBoot\n")
+    (tmp_path / "old").write_text("Maus\t!\nBoot\n")
+    (tmp_path / "new").write_text("Haus\n\n")
+    found = compare(
+        tmp_path / "new", against=tmp_path / "old", source=tmp_path / "s", reference=tmp_path / "r"
+    )
+    head, *rows = [line.split("\t") for line in found.texts.side_by_side().splitlines()]
+    assert head[:3] == ["line", "source", "reference"]
+    assert head[3::2] == [str(tmp_path / "old"), str(tmp_path / "new")]
+    assert [row[:4] for row in rows] == [["1", "a b", "Haus", "Maus !"], ["2", "c", "Boot", "Boot"]]
+    assert [row[4:] for row in rows][1] == ["100.0", "", "0.0"]
+    assert 0 < float(rows[0][4]) < float(rows[0][6]) == 100

@@ -52,7 +52,10 @@ def test_a_line_without_room_for_its_terms_is_reported(trained_run, caplog):
     (found,) = translator.translate(["ship wind"], glossary={"ship": "boot " * 60, "wind": "schiff"})
     assert "schiff" in found
     assert translator.counts.missing_terms == 1
-    assert "line 1: its translation lacks 1 term of the glossary: 'ship'" in caplog.text
+    assert (
+        "line 1: its translation lacks 1 term of the glossary, for which it has no room: 'ship'"
+        in caplog.text
+    )
 
 
 @pytest.mark.parametrize("wrong", [{"ship": []}, "nowhere.tsv"])

@@ -1,9 +1,12 @@
 import json
+import os
 import shutil
 
 import pytest
 
+from tests.children import start_child, wait
 from tests.report.folder_of_a_run import step_line, write_run
+from trimtab.checkpoint.lock import LOCK
 from trimtab.errors import InputError
 from trimtab.report.run_data import is_run, open_run
 
@@ -83,3 +86,14 @@ def test_no_run_says_what_is_near(tmp_path, name, said):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=said):
         open_run(tmp_path / name)
+
+
+def test_a_run_whose_process_was_killed_is_not_training(tmp_path):
+    folder = write_run(tmp_path / "run")
+    assert open_run(folder).is_training
+    child = start_child(lambda: None)
+    wait(child)
+    (folder / LOCK).write_text(f"{os.getpid()} on {os.uname().nodename}\n")
+    assert open_run(folder).is_training
+    (folder / LOCK).write_text(f"{child.pid} on {os.uname().nodename}\n")
+    assert not open_run(folder).is_training

@@ -44,3 +44,10 @@ def test_a_port_of_another_server_is_refused():
         taken.listen()
         with pytest.raises(InputError, match="cannot listen"):
             listening_socket("127.0.0.1", taken.getsockname()[1])
+
+
+@pytest.mark.parametrize("host", ["", "nohost.invalid", "256.1.1.1", "a b"])
+def test_a_host_that_is_no_address_is_named_and_not_its_port(host):
+    with pytest.raises(InputError, match="--host") as caught:
+        listening_socket(host, 0)
+    assert "--port" not in caught.value.problems[0].fix

@@ -43,7 +43,7 @@ def go_on(run, recipe, *overrides, **options):
 # A change of a setting, and the one reset that lets it pass.
 CHANGED = {
     "model.dropout=0.3": "optimizer",
-    "step.optimizer.learning_rate=0.001": "schedule",
+    "step.optimizer.learning_rate=0.001": "learning_rate",
     "seed=2": "data",
 }
 MORE_CHANGED = {
@@ -128,6 +128,19 @@ def test_the_moments_begin_anew_and_the_weights_stay(copied_run):
     go_on(run, recipe, "length=61 steps", reset="optimizer")
     moments = load_file(run / "checkpoints" / step_name(61) / "optimizer.safetensors")
     assert {float(value) for name, value in moments.items() if name.endswith(".step")} == {1.0}
+
+
+def test_another_learning_rate_is_the_peak_of_the_schedule_that_continues(copied_run):
+    run, recipe = copied_run
+    before = log(run, "metrics")[-1]["learning_rate"]
+    change = ("length=62 steps", "step.optimizer.learning_rate=0.001")
+    _, lines = go_on(run, recipe, *change, reset="learning_rate")
+    rates = [line["learning_rate"] for line in log(run, "metrics")][60:]
+    assert rates == pytest.approx(
+        [0.001 * 2 / 52, 0.001 / 52]
+    )  # the last two of 62 steps, after a warmup of 10
+    said = next(line for line in lines if line.startswith("reset learning_rate"))
+    assert f"it was {before:.2g} at step 60" in said
 
 
 def test_the_schedule_counts_from_the_checkpoint_with_its_warmup_and_length(copied_run):

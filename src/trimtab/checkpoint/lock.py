@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from trimtab.checkpoint.permissions import CLOSED, not_ours_to_write
 from trimtab.errors import InputError, input_error
 
 LOCK = ".lock"
+_SIGNATURE = re.compile(rb"([1-9]\d{0,9}) on (\S{1,100})\n?")
+"""What the process that holds a lock writes into it."""
 _HELD = frozenset({errno.EACCES, errno.EAGAIN})
 _NOT_PLAIN = frozenset({errno.ELOOP, errno.EISDIR, errno.ENXIO})
 _UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP})
@@ -53,6 +56,20 @@ class Lock:
             os.pwrite(self._descriptor, f"{os.getpid()} on {os.uname().nodename}\n".encode(), 0)
         except OSError:
             pass  # the lock holds on a full disk, too; only the message to others is poorer
+
+
+def has_ended(signature: bytes) -> bool:
+    """Whether the process that signed a lock was of this machine and is no more; False where that is not known."""
+    found = _SIGNATURE.fullmatch(signature)
+    if found is None or found[2].decode("utf-8", "replace") != os.uname().nodename:
+        return False
+    try:
+        os.kill(int(found[1]), 0)  # sends nothing
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
 
 
 def _open(path: Path) -> int:

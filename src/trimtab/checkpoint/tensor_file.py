@@ -5,6 +5,8 @@ nor syncs, nor tells a full disk from another error; a test holds it to the libr
 """
 
 import json
+import os
+import stat
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -109,6 +111,11 @@ def read_tensors(path: Path, *, prefix: str = "") -> dict[str, Tensor]:
 
 
 def _check_header_size(path: Path) -> None:
+    mode = os.stat(path).st_mode
+    if not (
+        stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+    ):  # a folder is refused when it is opened; a pipe would wait
+        raise SafetensorError("it is a device or a pipe, and no plain file")
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
     if length > MAX_HEADER_BYTES:

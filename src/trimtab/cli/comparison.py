@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from trimtab.cli.arguments import DEFAULT_BEAM
+from trimtab.cli.output_place import check_output
+from trimtab.cli.streams import opened_output
 from trimtab.errors import input_error
 from trimtab.metrics.metric import MetricSettings
 
@@ -27,6 +29,15 @@ Hypotheses = Annotated[
     ),
 ]
 
+Table = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Also write what was compared as a TSV to read: source, reference, and each system's translation with its "
+        "chrF, a row for each line.",
+    ),
+]
+
 
 def run_comparison(
     run: str | None,
@@ -38,10 +49,16 @@ def run_comparison(
     beam: int | None,
     tags: list[str] | None,
     more: tuple[list[str], MetricSettings],
+    table: Path | None,
     as_json: bool,
 ) -> None:
     """Prints the comparison; InputError for files that are missing among the options or on the disk, and for options
     that would count for nothing."""
+    names_of_systems = [name for name in (run, against) if name is not None]
+    read = {"--source": source, "--reference": reference}
+    read |= {f"--hypotheses {path}": path for path in hypotheses}
+    read |= {"--against": Path(against)} if against is not None and _is_text(against) else {}
+    check_output(table, inputs=read, models=names_of_systems, option="--table")
     reference = _checked_reference(run, hypotheses, against=against, reference=reference)
     given = "--tag" if tags else "--beam" if beam is not None else ""
     if given and all(name is None or _is_text(name) for name in (run, against)):
@@ -64,6 +81,10 @@ def run_comparison(
         tags=tags or [],
         metrics=RequestedMetrics(names=tuple(names), settings=settings),
     )
+    if table is not None:
+        assert found.texts is not None
+        with opened_output(table, option="--table") as file:
+            file.write(found.texts.side_by_side())
     typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, indent=2) if as_json else found.render())
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Json, Tag
-from trimtab.cli.comparison import Against, Hypotheses, run_comparison
+from trimtab.cli.comparison import Against, Hypotheses, Table, run_comparison
 from trimtab.errors import InputError, input_error
 from trimtab.metrics.catalogue import OF_TRANSLATIONS
 from trimtab.metrics.metric import BleuTokenizer, MetricSettings
@@ -75,6 +75,7 @@ def evaluate(
     comet: Comet = None,
     hypotheses: Hypotheses = None,
     against: Against = None,
+    table: Table = None,
     as_json: Json = False,
 ) -> None:
     """Score translations: BLEU, chrF, loss, repetition; TER and COMET on request. For a language model: perplexity
@@ -88,8 +89,10 @@ def evaluate(
     if hypotheses or against is not None:
         _refuse_compared(text, documents)
         options: dict[str, Any] = {**files, "beam": beam, "tags": tag, "more": more, "as_json": as_json}
-        run_comparison(run, hypotheses or [], against=against, **options)
+        run_comparison(run, hypotheses or [], against=against, table=table, **options)
         return
+    if table is not None:
+        raise _nothing_beside()
     if run is None:
         raise _no_model()
     if text is not None:
@@ -143,6 +146,15 @@ def _no_model() -> InputError:
         allowed="a run, a checkpoint, an export's folder, or files of translations",
         fix="name a run: `trimtab evaluate RUN --source FILE --reference FILE`; or translations: "
         "`trimtab evaluate --hypotheses FILE --reference FILE`",
+    )
+
+
+def _nothing_beside() -> InputError:
+    return input_error(
+        "--table: shows systems beside one another",
+        got="one model",
+        allowed="--table FILE with --against or --hypotheses",
+        fix="add --against MODEL; the translations of one model alone are the output of `trimtab translate`",
     )
 
 

@@ -33,7 +33,7 @@ OPTION_GROUPS: Mapping[str, Sequence[str]] = {
     "Forced words": ("--prefix", "--prefix-file", "--glossary"),
     "Sampling": ("--sample", "--temperature", "--top-k", "--top-p", "--epsilon", "--seed"),
     "Metrics": ("--metric", "--ter", "--comet", "--bleu-tokenizer"),
-    "Comparison": ("--against", "--hypotheses"),
+    "Comparison": ("--against", "--hypotheses", "--table"),
     "Rules": ("--select", "--ignore", "--strict", "--baseline", "--write-baseline"),
     "Fixes": ("--fix", "--changes-training", "--diff"),
     "Limits": (
@@ -60,7 +60,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab train my.yaml --smoke",
         "trimtab train my.yaml step.optimizer.learning_rate=3e-4 --out runs/my",
         "trimtab train my.yaml --out runs/my --auto-resume",
-        "trimtab train my.yaml --out runs/my --resume --reset schedule,data step.optimizer.learning_rate=1e-4",
+        "trimtab train my.yaml --out runs/my --resume --reset learning_rate step.optimizer.learning_rate=1e-4",
     ),
     "fit": (
         "trimtab fit my.yaml",
@@ -91,7 +91,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "evaluate": (
         "trimtab evaluate runs/my --source dev.en --reference dev.de",
         "trimtab evaluate runs/my@last --source dev.en --reference dev.de --metric ter --json",
-        "trimtab evaluate runs/my --against runs/old --source test.en --reference test.de",
+        "trimtab evaluate runs/my --against runs/old --source test.en --reference test.de --table both.tsv",
         "trimtab evaluate --hypotheses out.de --reference test.de",
         "trimtab evaluate runs/lm --text dev.txt",
     ),

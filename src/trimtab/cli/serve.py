@@ -99,6 +99,8 @@ def serve(
     Open its address in a browser, or run `curl localhost:8080/translate --json '{"lines": ["The boat is red."]}'`.
     Requests of several clients share batches. Ctrl-C finishes running requests and stops.
     """
+    # Importing torch and reading a large model take a while; a port that is closed so long looks like a failure.
+    print(f"reading {run}", file=sys.stderr, flush=True)
     from trimtab.serving.limits import ServeLimits
     from trimtab.serving.models import ServeOptions
     from trimtab.serving.serve import serve as serve_until_stopped

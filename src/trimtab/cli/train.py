@@ -20,7 +20,8 @@ Reset = Annotated[
     typer.Option(
         metavar="PARTS",
         help="With --resume, keep the weights and start these parts over, so that their settings may change: "
-        "optimizer (loss, clipping, dropout), schedule (learning rate, length), data, best.",
+        "optimizer (loss, clipping, dropout), schedule (length, warmup), data, best; or set another learning_rate, "
+        "with which the schedule continues.",
         autocompletion=lambda: [*RESETS],
     ),
 ]

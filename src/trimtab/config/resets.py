@@ -5,8 +5,9 @@ from typing import Any, Literal, cast, get_args
 
 from trimtab.errors import InputError, input_error
 
-Reset = Literal["optimizer", "schedule", "data", "best"]
-"""The moments and the moving average; learning rate and length; where in which data; the best evaluation so far."""
+Reset = Literal["optimizer", "learning_rate", "schedule", "data", "best"]
+"""The moments and the moving average; the peak of the learning rate, whose schedule continues; schedule and length;
+where in which data; the best evaluation so far."""
 RESETS: tuple[Reset, ...] = get_args(Reset)
 Needed = Reset | Literal["nothing", "another run"]
 
@@ -27,8 +28,8 @@ CHANGES: Mapping[str, Needed] = {
     "recipe.step.ema": "optimizer",
     "recipe.loss": "optimizer",
     "recipe.model.dropout": "optimizer",
-    "recipe.step.optimizer.learning_rate": "schedule",
-    "recipe.step.optimizer.learning_rate_multipliers": "schedule",
+    "recipe.step.optimizer.learning_rate": "learning_rate",
+    "recipe.step.optimizer.learning_rate_multipliers": "learning_rate",
     "recipe.step.schedule": "schedule",
     "recipe.data": "data",
     "data.train": "data",
@@ -58,13 +59,21 @@ def needed_for(name: str) -> Needed:
 
 def may_change(reset: Collection[Reset]) -> tuple[str, ...]:
     """The names of the table that may differ with these resets."""
-    return tuple(name for name, needed in CHANGES.items() if needed in ("nothing", *reset))
+    return tuple(name for name, needed in CHANGES.items() if needed in ("nothing", *_with_implied(reset)))
+
+
+def _with_implied(reset: Collection[Reset]) -> tuple[Reset, ...]:
+    """A schedule that starts over may do so with another learning rate."""
+    return (*reset, "learning_rate") if "schedule" in reset else (*reset,)
 
 
 def fixes_for(names: Sequence[str], reset: Collection[Reset]) -> dict[str, str]:
     """The way out for each name that differs, where `reset` is reset already."""
     needed = {name: needed_for(name) for name in names}
-    wanted = [each for each in RESETS if each in (*reset, *needed.values())]
+    asked = {*reset, *needed.values()}
+    wanted = [
+        each for each in RESETS if each in asked and not (each == "learning_rate" and "schedule" in asked)
+    ]
     words = ",".join(wanted)
     restore = "restore it (repeat it if it came from the command line)"
     return {

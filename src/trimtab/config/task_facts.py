@@ -29,6 +29,8 @@ class TaskFacts:
     """Whether its own metrics follow from the loss; otherwise validation sets are translated for them."""
     metrics: tuple[MetricGroup, ...]
     """Which groups of metrics it has, its usual ones first."""
+    attends_to_source: bool = False
+    """Whether a decoder attends to a source apart, which is what aligns words."""
     continues_texts: bool = False
     """Whether the model goes on from what it reads, so that it translates only where it reads pairs."""
     one_target: bool = False
@@ -58,6 +60,7 @@ class TaskFacts:
 TRANSLATION = TaskFacts(
     model_kinds=("encoder_decoder", "transformers"),
     other_kinds="a decoder alone reads no source apart",
+    attends_to_source=True,
     one_row=False,
     scores_follow_from_the_loss=False,
     metrics=("translations",),

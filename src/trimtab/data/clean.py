@@ -45,7 +45,7 @@ def clean_corpora(
             files = None if folder is None else stack.enter_context(CorpusFiles(folder / name, config))
             tally = _Tally(corpus, files)
             for place, problem in corpus.broken_documents:
-                tally.leave_out(UNREADABLE, place, (problem.what, problem.got))
+                tally.leave_out(UNREADABLE, place, (problem.what, problem.got), raw="")
             for line, pair in readable_lines(corpus, tally.unreadable):
                 outcome = pipeline.of(number).apply(*pair, line=line)
                 if isinstance(outcome, Dropped):
@@ -110,18 +110,19 @@ class _Tally:
     def drop(self, reason: str, line: int, pair: tuple[str, str]) -> None:
         self.leave_out(reason, self.corpus.line_number(line), pair)
 
-    def leave_out(self, reason: str, place: int, pair: tuple[str, str]) -> None:
-        """The same by the line in the file, from 1."""
+    def leave_out(self, reason: str, place: int, pair: tuple[str, str], *, raw: str | None = None) -> None:
+        """The same by the line in the file, from 1; `raw` is that of a line that cannot be read."""
         self.dropped[reason] += 1
         if len(self.examples[reason]) < MOST_EXAMPLES:
             self.examples[reason].append(example(place, *pair))
         if self.files is not None:
-            self.files.drop(reason, place, pair)
+            self.files.drop(reason, place, pair, raw=raw)
 
     def unreadable(self, line: int, error: InputError) -> None:
         """Drops a line whose error stands for its text."""
         problem = error.problems[0]
-        self.drop(UNREADABLE, line, (problem.what, problem.got))
+        place, raw = self.corpus.line_number(line), self.corpus.raw_text(line)
+        self.leave_out(UNREADABLE, place, (problem.what, problem.got), raw=raw)
 
     def summary(self, reasons: Sequence[str], train_on: dict[str, str]) -> CleanedCorpus:
         """Every reason in its order, those too that dropped nothing."""

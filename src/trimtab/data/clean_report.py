@@ -55,7 +55,8 @@ def render_clean(report: CleanReport) -> str:
         parts.append("no filters in `data.transforms`, so only pairs with an empty side are dropped")
     if report.out is not None:
         lines = [f"      - {_flow(corpus.train_on)}" for corpus in report.corpora if corpus.train_on]
-        head = f"written to {report.out}, what was dropped to dropped/REASON.tsv there; to train on what is kept:"
+        tables = "dropped/REASON.tsv" if len(report.corpora) == 1 else "CORPUS/dropped/REASON.tsv"
+        head = f"written to {report.out}, what was dropped to {tables} there; to train on what is kept:"
         parts.append("\n".join([head, "  data:", "    train:", *lines]))
     if report.problems:
         parts.append("\n".join(["problems", *(f"  {each}" for each in report.problems)]))

@@ -149,6 +149,20 @@ class Corpus:
         number = self.place(line).rpartition(":")[2]
         return int(number) if number.isdecimal() else line + 1
 
+    def raw_text(self, line: int) -> str:
+        """A line of the file as it is, both sides with a tab between them where each has a file, and bytes that are no
+        UTF-8 as Python writes them; empty where the format has no lines."""
+        match self.pairs:
+            case tsv.TsvPairs(num_header_lines=header, lines=lines):
+                raw = lines[line + header]
+            case jsonl.JsonlPairs(lines=lines):
+                raw = lines[line]
+            case AlignedPairs(source=source, target=target):
+                raw = b"\t".join([source[line], target[line]])
+            case _:
+                raw = b""
+        return raw.decode("utf-8", errors="backslashreplace")
+
     def check(self, limit: int = 1000) -> None:
         """Reads the first `limit` lines and as many spread over the rest, the last one too.
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from trimtab.data.sentencepiece_model import LINE_ENDS
 from trimtab.errors import input_error
 
-_LINE_ENDS = re.compile("[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]+")
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
@@ -95,7 +95,7 @@ class FastTokenizer:
 
     def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """Text of each row of ids, without special symbols; never holds anything that ends a line."""
-        return [_LINE_ENDS.sub(" ", text) for text in self.decode_exactly(rows)]
+        return [LINE_ENDS.sub(" ", text) for text in self.decode_exactly(rows)]
 
     def decode_exactly(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """Text of each row of ids as it is, without special symbols; bytes that are no character become U+FFFD."""
@@ -111,15 +111,7 @@ class FastTokenizer:
 
     def id(self, piece: str, *, tags: Sequence[str] | None = None) -> int:
         """The id of a piece; InputError if there is none. It knows no tags."""
-        found = self._plain.token_to_id(piece)
-        if found is None:
-            raise input_error(
-                f"the vocabulary has no piece {piece!r}",
-                got=piece,
-                allowed="a piece of the pretrained tokenizer, which has no tags",
-                fix="leave it out",
-            )
-        return found
+        return id_of(piece, self.token_to_id(piece))
 
     @cached_property
     def is_byte(self) -> np.ndarray:
@@ -166,6 +158,18 @@ def _load(content: bytes, name: str) -> Any:
     made.no_padding()
     made.no_truncation()
     return made
+
+
+def id_of(piece: str, found: int | None) -> int:
+    """The id that a pretrained tokenizer has found for a piece; InputError if there is none."""
+    if found is None:
+        raise input_error(
+            f"the vocabulary has no piece {piece!r}",
+            got=piece,
+            allowed="a piece of the pretrained tokenizer, which has no tags",
+            fix="leave it out",
+        )
+    return found
 
 
 def refuse_half_characters(texts: Sequence[str]) -> None:

@@ -66,15 +66,18 @@ class CorpusFiles:
         for file, side in zip(self._kept, pair, strict=False):
             file.write(_LINE_ENDS.sub(" ", side) + "\n")
 
-    def drop(self, reason: str, number: int, pair: tuple[str, str]) -> None:
-        """Writes a pair with the number of its line, from 1, into the table of a reason."""
+    def drop(self, reason: str, number: int, pair: tuple[str, str], *, raw: str | None = None) -> None:
+        """Writes a pair with the number of its line, from 1, into the table of a reason; of a line that cannot be read,
+        what is wrong and what was got instead of a pair, and the `raw` line."""
         table = self._tables.get(reason)
         if table is None:
             (self._folder / DROPPED).mkdir(exist_ok=True)
             table = self._tables[reason] = self._open(self._folder / DROPPED / f"{reason}.tsv")
-            table.write("line\tsource\ttarget\n")
-        sides = (_LINE_ENDS.sub(" ", side).replace("\t", " ") for side in pair)
-        table.write("\t".join([str(number), *sides]) + "\n")
+            table.write("line\tsource\ttarget\n" if raw is None else "line\tproblem\tgot\ttext\n")
+        cells = [_LINE_ENDS.sub(" ", side).replace("\t", " ") for side in pair]
+        if raw is not None:
+            cells.append(_LINE_ENDS.sub(" ", raw).replace("\t", "\\t"))  # the tab may be what is wrong
+        table.write("\t".join([str(number), *cells]) + "\n")
 
     def _open(self, path: Path) -> TextIOWrapper:
         return self._stack.enter_context(path.open("x", encoding="utf-8", newline="\n"))

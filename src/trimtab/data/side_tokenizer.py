@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.data.fast_tokenizer import FastTokenizer, SpecialIds, refuse_half_characters
+from trimtab.data.fast_tokenizer import FastTokenizer, SpecialIds, id_of, refuse_half_characters
 from trimtab.data.mapped_pieces import MappedPieces
 from trimtab.data.sentencepiece_model import LINE_ENDS
-from trimtab.errors import input_error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,15 +94,7 @@ class SideTokenizer:
 
     def id(self, piece: str, *, tags: Sequence[str] | None = None) -> int:
         """The id of a piece; InputError if there is none. It knows no tags."""
-        found = self.pieces.token_to_id(piece)
-        if found is None:
-            raise input_error(
-                f"the vocabulary has no piece {piece!r}",
-                got=piece,
-                allowed="a piece of the pretrained tokenizer, which has no tags",
-                fix="leave it out",
-            )
-        return found
+        return id_of(piece, self.pieces.token_to_id(piece))
 
     @cached_property
     def special_ids(self) -> frozenset[int]:

@@ -91,9 +91,8 @@ def _frame(
             assert code is not None, "a model of many languages needs one"
             return Frame(before=(code,), behind=(special.end,), prefix=prefix)
         case "begins and ends":
-            first = (
-                special.start if files.family.task == "classification" else files.model.get("bos_token_id")
-            )
+            writes = files.family.facts.writes_text
+            first = files.model.get("bos_token_id") if writes else special.start
             before = (int(first),) if first is not None else ()
             return Frame(before=before, behind=(special.end,), prefix=prefix)
         case _:
@@ -159,7 +158,7 @@ def _codes(files: Described, first: int) -> dict[str, int]:
 
 def _special(files: Described, pieces: FastTokenizer | MappedPieces) -> SpecialIds:
     """The ids of the symbols: those that the model's settings name, else those of the tokenizer's symbols."""
-    classifies = files.family.task == "classification"
+    classifies = not files.family.facts.writes_text
 
     def of(setting: str, *symbols: str) -> int | None:
         value = files.model.get(setting)
@@ -207,7 +206,7 @@ def _language(
     config: PretrainedTokenizer, files: Described, pieces: FastTokenizer | MappedPieces, side: Side
 ) -> int | None:
     """The id of the language of a side, as far as it stands around the pieces of that side."""
-    if files.family.task == "classification":
+    if not files.family.facts.writes_text:
         if config.source_language or config.target_language:
             raise _no_languages(files, "source_language" if config.source_language else "target_language")
         return None

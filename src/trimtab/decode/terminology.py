@@ -99,7 +99,7 @@ def warn_of_missing(entries: Sequence[Entry], *, line: int, count: int) -> None:
     )
     more = "; of further lines nothing is said" if count == MOST_WARNINGS else ""
     logging.getLogger("trimtab").warning(
-        "line %d: its translation lacks %d term%s of the glossary: %s%s",
+        "line %d: its translation lacks %d term%s of the glossary, for which it has no room: %s%s",
         *(line, len(entries), "s" * (len(entries) != 1), named, more),
     )
 

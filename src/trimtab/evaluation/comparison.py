@@ -1,8 +1,8 @@
 """Scores translations that exist already, and compares systems on the same lines."""
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from trimtab.evaluation.repetition import distinct_outputs, repeated_4grams
 from trimtab.evaluation.report import ALWAYS, BLEU_AND_CHRF, RequestedMetrics
 from trimtab.evaluation.significance import PairedTest, interval, no_test, paired_tests
 from trimtab.inference import ExportedModel, LoadedModel, open_model
+from trimtab.metrics.chrf import chrf_metric
 from trimtab.metrics.metric import Score, Translations
 
 SYSTEM = f"{RUN}; or a file of translations, one for each line of the reference"
@@ -56,6 +57,8 @@ class Comparison:
     systems: tuple[SystemReport, ...]
     against: SystemReport | None = None
     """The baseline."""
+    texts: "Texts | None" = field(default=None, repr=False)
+    """What was compared, line by line."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON has."""
@@ -108,6 +111,28 @@ class Comparison:
         return [name, *scores, f"{system.repeated_4grams:.1%}"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts:
+    """The translations of each system, by its name, the baseline first, beside the references."""
+
+    outputs: Mapping[str, Sequence[str]]
+    references: Sequence[str]
+    sources: Sequence[str] | None
+
+    def side_by_side(self) -> str:
+        """A table for reading, as TSV with a header: the number of each line, its source where it is known, the
+        reference, and the translation of each system with the chrF of that line. White space in a text is one space."""
+        score = chrf_metric().sentence_score
+        head = ["line", *(["source"] if self.sources is not None else []), "reference"]
+        rows = [[*head, *(cell for name in self.outputs for cell in (name, f"chrF of {name}"))]]
+        for place, reference in enumerate(self.references):
+            row = [str(place + 1), *([self.sources[place]] if self.sources is not None else []), reference]
+            for lines in self.outputs.values():
+                row += [lines[place], f"{score(lines[place], [reference]).score:.1f}"]
+            rows.append(row)
+        return "".join("\t".join(" ".join(cell.split()) for cell in row) + "\n" for row in rows)
+
+
 def compare(
     systems: str | Path | Sequence[str | Path],
     *,
@@ -148,8 +173,10 @@ def compare(
     reports = {
         name: _report(name, few, references, sources, metrics=metrics) for name, few in outputs.items()
     }
+    texts = Texts(outputs=outputs, references=references, sources=sources)
     if base is None:
-        return Comparison(lines=len(references), systems=tuple(reports[name] for name in names))
+        systems_alone = tuple(reports[name] for name in names)
+        return Comparison(lines=len(references), systems=systems_alone, texts=texts)
     tests = paired_tests(
         {name: outputs[name] for name in names},
         baseline=outputs[base],
@@ -158,7 +185,7 @@ def compare(
         settings=metrics.settings,
     )
     tested = tuple(replace(reports[name], tests=tuple(tests[name])) for name in names)
-    return Comparison(lines=len(references), systems=tested, against=reports[base])
+    return Comparison(lines=len(references), systems=tested, against=reports[base], texts=texts)
 
 
 def _report(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trimtab.checkpoint.lock import LOCK
+from trimtab.checkpoint.lock import LOCK, has_ended
 from trimtab.checkpoint.manifest import MANIFEST, MAX_BYTES, STATE
 from trimtab.checkpoint.nearby import near_names
 from trimtab.checkpoint.step_folders import list_damaged, list_steps, step_name
@@ -22,6 +22,7 @@ TRAINING_S = 120.0
 """A run whose metrics were written within so many seconds is taken to be training still."""
 MOST_CHECKPOINTS = 200
 TAIL_BYTES = 65_536
+MOST_OF_A_LOCK = 200
 _RECIPE_BYTES = 2**20
 
 
@@ -72,8 +73,10 @@ class RunData:
 
     @property
     def is_training(self) -> bool:
-        """Whether its metrics were written a moment ago."""
-        return self.read_at - self.written_at < TRAINING_S
+        """Whether its metrics were written a moment ago, and not by a process of this machine that has ended."""
+        return self.read_at - self.written_at < TRAINING_S and not has_ended(
+            _bytes(self.path / LOCK, MOST_OF_A_LOCK)
+        )
 
     def value(self, key: str, default: Any = None) -> Any:
         """What the recipe says at a dotted key."""

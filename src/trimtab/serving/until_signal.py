@@ -52,7 +52,12 @@ def listening_socket(host: str, port: int) -> socket.socket:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, kind)
     except OSError as error:
-        raise _no_address(host, port, error) from None
+        raise input_error(
+            f"--host {host!r}: no address of this machine",
+            got=error.strerror or str(error),
+            allowed="127.0.0.1 for this machine alone, 0.0.0.0 for others too, or a name or address that it has",
+            fix="leave --host out",
+        ) from None
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)

@@ -56,13 +56,32 @@ def with_resets(state: TrainState, reset: Collection[Reset], *, clock: RunClock,
 
 
 def reset_lines(
-    parts: Parts, before: TrainState, state: TrainState, reset: Collection[Reset]
+    parts: Parts,
+    before: TrainState,
+    state: TrainState,
+    reset: Collection[Reset],
+    *,
+    last_rate: float = math.nan,
 ) -> Iterator[str]:
-    """A line for each thing that is reset, and for each that is kept."""
+    """A line for each thing that is reset, and for each that is kept.
+
+    `last_rate` is the learning rate of the last step, nan where it is not known."""
     yield f"kept weights: those of step {before.step}"
     for each in RESETS:
         is_reset = each in reset
-        yield f"{'reset' if is_reset else 'kept'} {each}: {_said(each, parts, before, state, is_reset=is_reset)}"
+        said = (
+            _said_of_the_rate(parts, state, reset, last_rate=last_rate)
+            if each == "learning_rate"
+            else _said(each, parts, before, state, is_reset=is_reset)
+        )
+        yield f"{'reset' if is_reset else 'kept'} {each}: {said}"
+
+
+def _said_of_the_rate(parts: Parts, state: TrainState, reset: Collection[Reset], *, last_rate: float) -> str:
+    peak, next_rate = parts.learning_rate.peak, parts.learning_rate.at(state)
+    was = "" if math.isnan(last_rate) else f"; it was {last_rate:.2g} at step {state.step}"
+    way = "rises again to" if "schedule" in reset else "has a peak of"
+    return f"{next_rate:.2g} at step {state.step + 1}{was}; the schedule {way} {peak:.2g}"
 
 
 def _said(each: Reset, parts: Parts, before: TrainState, state: TrainState, *, is_reset: bool) -> str:
@@ -74,10 +93,9 @@ def _said(each: Reset, parts: Parts, before: TrainState, state: TrainState, *, i
             return f"the moments of {kind}{average} start over, and so do the gradient statistics of guard and clipping"
         return f"the moments of {kind}{average} after {before.updates} updates"
     if each == "schedule":
-        rate = f"learning rate {parts.learning_rate.at(state):.2g} at step {state.step + 1}"
         if is_reset:
-            return f"{recipe.step.schedule.kind} and the length of {recipe.length} count from here; {rate}"
-        return f"{recipe.step.schedule.kind} continues, {rate}, length {recipe.length}"
+            return f"{recipe.step.schedule.kind} and the length of {recipe.length} count from here"
+        return f"{recipe.step.schedule.kind} continues, length {recipe.length}"
     if each == "data":
         if is_reset:
             return f"starts with the first example; {parts.datasets.epoch_size} an epoch"

@@ -24,7 +24,7 @@ def test_a_command_of_marian_becomes_a_recipe_with_its_vocabulary():
         121,
     )
     assert (str(told.length), str(told.evaluate.every), told.seed) == ("100000 steps", "2500 steps", 7)
-    assert lacking(MARIAN, "run.sh") == ["beam-size", "normalize"]
+    assert lacking(MARIAN, "run.sh") == ["normalize"]
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,12 @@ def test_a_length_in_labels_and_a_long_warmup_fit_in_the_recipe():
         ("corpus.en, corpus.de", "c.bpe.en, c.bpe.de", "c.bpe.en, c.bpe.de look cut into pieces"),
         ("corpus.en, corpus.de", "a, b, c", "3 files are read side by side"),
         ("clip-norm: 0", "guided-alignment: a.align", "loss.guided_alignment: {weight: 0.1}"),
+        (
+            "clip-norm: 0",
+            "guided-alignment: a.align\nguided-alignment-weight: .nan",
+            "guided_alignment: {weight: 0.1}",
+        ),
+        ("clip-norm: 0", "guided-alignment: a.align\nguided-alignment-cost: mse", "the cost mse"),
         ("clip-norm: 0", "factors-combine: concat", "factors"),
         ("clip-norm: 0", "transformer-decoder-autoreg: rnn", "a decoder of the kind rnn"),
         ("transformer-heads: 8", "transformer-heads: 7", "7 heads do not divide"),
@@ -176,3 +182,24 @@ def test_two_commands_are_two_files_to_convert():
 )  # fmt: skip
 def test_the_name_of_a_file_says_whether_it_is_cut_into_pieces(path, is_cut):
     assert bool(SEGMENTED.search(path)) == is_cut
+
+
+@pytest.mark.parametrize(
+    ("weight", "found"), [("0.5", 0.5), ("0", 0.1), ("-1", 0.1), (".inf", 0.1), ("[1]", 0.1), ("true", 0.1)]
+)
+def test_alignments_of_words_are_carried_over_with_their_weight(weight, found):
+    text = WHOLE.replace("joint.spm, joint.spm", "v.en.yml, v.de.yml").replace(
+        "clip-norm: 0",
+        f"guided-alignment: a.align\nguided-alignment-cost: ce\nguided-alignment-weight: {weight}",
+    )
+    loaded, conversion = recipe(text), made(text)
+    assert loaded.data.train[0].alignments == "a.align"
+    assert loaded.loss.guided_alignment.weight == found
+    assert not [each.key for each in conversion.unmatched if each.key.startswith("guided")]
+    pieces = recipe(text.replace("corpus.en, corpus.de", "c.bpe.en, c.bpe.de"))
+    assert (pieces.loss.guided_alignment, pieces.data.train[0].alignments) == (None, None)
+
+
+def test_the_beam_of_validation_is_that_of_evaluations():
+    assert recipe(WHOLE.replace("clip-norm: 0", "beam-size: 6")).evaluate.beam == 6
+    assert recipe(WHOLE.replace("clip-norm: 0", "beam-size: 900")).evaluate.beam == 1

@@ -95,3 +95,11 @@ def test_layer_norms_have_no_statistics():
 def test_every_tenth_step_is_not_every_step():
     assert of_example(k110) == ["warning"]
     assert of_example(k110, ('"save_steps": 5}', '"save_steps": 10}')) == []
+
+
+def test_a_recipe_that_keeps_one_checkpoint_keeps_the_best_one_too():
+    recipe = (
+        "data: {train: [{source: a.en, target: a.de}], valid: {source: b.en, target: b.de}}\n"
+        "model: {preset: tiny}\nlength: 5000 steps\ncheckpoint: {keep: 1}\n"
+    )
+    assert severities(k103, "recipe.yaml", recipe) == []

@@ -92,7 +92,7 @@ def test_it_is_evaluated_and_scores_given_pairs_as_its_run_does(trained_run, fol
 
 
 def test_the_code_of_the_model_card_runs_and_gives_the_trainers_text(trained_run, folder):
-    code = CTranslate2().usage(folder.name).replace("A line.", "the small ship turns")
+    code = CTranslate2().usage(folder.name, longest=24).replace("A line.", "the small ship turns")
     shown = subprocess.run(
         [sys.executable, "-c", code], cwd=folder.parent, capture_output=True, text=True, check=True
     ).stdout
@@ -100,8 +100,17 @@ def test_the_code_of_the_model_card_runs_and_gives_the_trainers_text(trained_run
     assert shown.strip() == ours[0]
 
 
+def test_the_code_of_the_model_card_writes_no_more_than_the_model_has_positions_for():
+    code = CTranslate2().usage("mine", longest=24)
+    most = next(line for line in code.splitlines() if line.startswith("most"))
+    for count in (1, 6, 7, 500):
+        known = {"pieces": [""] * count}
+        exec(most, {}, known)
+        assert known["most"] == min(2 * count + 11, 24)
+
+
 def test_the_code_of_the_model_card_has_the_tags_as_pieces():
-    assert 'pieces = ["<2de>"] + source.encode' in CTranslate2().usage("mine", tags=["<2de>"])
+    assert 'pieces = ["<2de>"] + source.encode' in CTranslate2().usage("mine", tags=["<2de>"], longest=24)
 
 
 def test_what_needs_the_scores_of_single_steps_is_refused_by_name(trained_run, folder):

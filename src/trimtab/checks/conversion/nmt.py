@@ -33,6 +33,8 @@ SAYING_THE_SAME = {
 """Options that say what a concept says already, or nothing where they are 0."""
 FACTORS = re.compile(r"(?:validation-)?(?:source|target)-factor|factors-|factor-weight|lemma-")
 """Beginnings of options about factors, as Sockeye and Marian name them."""
+MOST_WEIGHT = 10
+"""Of guided alignment; a recipe allows no more."""
 IMPLIED = {
     "marian": frozenset(
         {
@@ -148,13 +150,14 @@ def _text(call: Call, *names: str) -> str | None:
 
 def _write_train(draft: Draft, files: list[str]) -> None:
     draft.say("train:", level=1)
+    path = alignment_file(draft)
+    links = f", alignments: {scalar(path)}" if path else ""
     if pairs := _in_one_file(draft, files):
-        draft.say(f"- {pairs}", level=2, comment="columns 1 and 2")
+        draft.say(f"- {pairs[:-1]}{links}}}", level=2, comment="columns 1 and 2")
         return
     if len(files) == 2:
-        draft.say(
-            f"- {{source: {scalar(files[0])}, target: {scalar(files[1])}}}", level=2, comment=_origin(draft)
-        )
+        sides = f"source: {scalar(files[0])}, target: {scalar(files[1])}{links}"
+        draft.say(f"- {{{sides}}}", level=2, comment=_origin(draft))
         return
     draft.say(
         f"- {{source: {scalar(PLACEHOLDER['source'])}, target: {scalar(PLACEHOLDER['target'])}}}",
@@ -172,6 +175,50 @@ def _write_train(draft: Draft, files: list[str]) -> None:
             f"no pair of training files is written there"
             f"{' (' + what[draft.run.tool] + ')' if draft.run.tool in what else ''}: put yours under data.train"
         )
+
+
+def alignment_file(draft: Draft) -> str:
+    """The word alignments of Marian's training files, where both tools count the words between white space.
+
+    With a sentencepiece model Marian counts pieces, and files that are cut into pieces are none to train on here."""
+    setting = draft.run.keys.get("guided-alignment")
+    if draft.run.tool != "marian" or setting is None or not _says_alignments(setting):
+        return ""
+    vocabularies = draft.run.keys.get("vocabs")
+    names = (text_list(vocabularies.value) or []) if vocabularies is not None else []
+    corpora: list[str] = draft.run.value("corpora") or list[str]()
+    reads_words = bool(names) and not any(name.endswith(".spm") for name in names)
+    if not reads_words or len(corpora) not in (1, 2) or any(map(SEGMENTED.search, corpora)):
+        return ""
+    return str(setting.value)
+
+
+def guided_alignment_loss(draft: Draft) -> str:
+    """The loss of guided alignment as a part of `loss`, accounted for; empty where there is no file for it."""
+    if not alignment_file(draft):
+        return ""
+    draft.note(
+        "guided alignment: the links count the words of these files as they are; if you name other files, align those"
+    )
+    draft.key("guided-alignment")
+    draft.key("guided-alignment-weight")
+    cost = draft.run.keys.get("guided-alignment-cost")
+    if cost is not None and cost.value == "ce":
+        draft.account(cost)
+    return f", guided_alignment: {{weight: {number(_alignment_weight(draft))}}}"
+
+
+def _says_alignments(setting: Setting | None) -> bool:
+    return setting is not None and isinstance(setting.value, str) and setting.value not in ("none", "")
+
+
+def _alignment_weight(draft: Draft) -> float:
+    """Marian's default is 0.1, as it is here, also in place of what a recipe does not allow."""
+    setting = draft.run.keys.get("guided-alignment-weight")
+    value = setting.value if setting is not None else None
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= MOST_WEIGHT:
+        return float(value)
+    return 0.1
 
 
 def _origin(draft: Draft) -> str:
@@ -295,13 +342,18 @@ def account_implied(draft: Draft) -> None:
 def note_kept_out(draft: Draft) -> None:
     """Names what this family has and a recipe has not, or has elsewhere."""
     told = {setting.key.rpartition(".")[2].replace("_", "-"): setting for setting in _written(draft)}
-    alignment = told.get("guided-alignment") or told.get("load-alignments")
-    if alignment is not None and alignment.value not in (None, "none", False, ""):
-        weight = told.get("guided-alignment-weight")
-        value = weight.value if weight is not None and isinstance(weight.value, int | float) else 0.1
+    if not alignment_file(draft) and _says_alignments(
+        told.get("guided-alignment") or told.get("load-alignments")
+    ):
+        value = _alignment_weight(draft)
         draft.note(
             "guided alignment: the file counts pieces there and words here; align the words of the files, name the new "
-            f"file as `alignments` in data.train, and set `loss.guided_alignment: {{weight: {number(float(value))}}}`"
+            f"file as `alignments` in data.train, and set `loss.guided_alignment: {{weight: {number(value)}}}`"
+        )
+    cost = told.get("guided-alignment-cost")
+    if draft.run.tool == "marian" and cost is not None and cost.value != "ce":
+        draft.note(
+            f"the cost {cost.value} of guided alignment has no counterpart: cross-entropy is used, `ce` there"
         )
     if any(FACTORS.match(name) and setting.value for name, setting in told.items()):
         draft.note("factors (a second stream beside each token) have no counterpart")

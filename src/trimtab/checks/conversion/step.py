@@ -10,6 +10,8 @@ PRECISIONS = {"bf16": "bf16_mixed", "fp16": "fp16_mixed"}
 LENGTH = 10_000
 MOST_WARMUP = 1_000_000
 LONGEST = 1e15
+WIDEST_BEAM = 64
+"""Of `evaluate.beam`."""
 """Lengths beyond it are slips."""
 EVERY = 500
 
@@ -69,6 +71,9 @@ def write_rest(draft: Draft, *, metrics: str, has_validation: bool) -> None:
         level=1,
         comment="" if has_validation else "of nothing, until data.valid is filled",
     )
+    beam = draft.run.keys.get("beam-size") if draft.run.tool == "marian" else None
+    if beam is not None and isinstance(beam.value, int) and 1 <= beam.value <= WIDEST_BEAM:
+        draft.put("beam", beam.value, level=1, source=draft.account(beam))
     if draft.run.tool == "marian" and draft.run.value("moving_average"):
         draft.say("weights: ema", level=1, comment="the average is what is validated there")
     _write_patience(draft)

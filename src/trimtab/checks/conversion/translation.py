@@ -48,7 +48,8 @@ def _write_loss(draft: Draft) -> None:
     smoothing = draft.take("label_smoothing")
     value = smoothing.value if smoothing is not None and 0 <= smoothing.value < 1 else None
     inside = "" if value is None else f", label_smoothing: {value:g}"
-    draft.say(f"loss: {{kind: cross_entropy{inside}}}", comment=draft.origin(smoothing))
+    guided = nmt.guided_alignment_loss(draft)
+    draft.say(f"loss: {{kind: cross_entropy{inside}{guided}}}", comment=draft.origin(smoothing))
 
 
 def _tell_differences(draft: Draft) -> None:

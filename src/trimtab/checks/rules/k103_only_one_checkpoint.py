@@ -38,7 +38,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     keep = run.setting("keep_checkpoints")
     if keep is None or not keep.is_written or keep.value != 1 or run.value("save_strategy") == "no":
         return
-    if run.tool in ("fairseq", "sockeye"):
+    if run.tool in ("fairseq", "sockeye", "trimtab"):
         return  # the best one is kept as well
     if not is_pushed(run):
         yield RULE.at(keep)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from trimtab.config.task_facts import Task, TaskFacts, facts_of
 from trimtab.errors import InputError, input_error
 
 Tokens = Literal["ends", "begins and ends", "language first", "language last"]
@@ -16,7 +17,7 @@ the language before them and the end symbol behind; or the end symbol and then t
 class Family:
     """What is known of the models of one `model_type`."""
 
-    task: str
+    task: Task
     """The task of recipes that they are for."""
     class_name: str | None = None
     """The class of transformers that computes them; None for the native decoder."""
@@ -28,6 +29,11 @@ class Family:
     """The setting that bounds the length of a text; None where nothing does, as with relative positions."""
     reserved_positions: int = 0
     """Positions of the window that no token has: those up to the padding id, which RoBERTa counts on from."""
+
+    @property
+    def facts(self) -> TaskFacts:
+        """What their task decides."""
+        return facts_of(self.task)
 
 
 NATIVE = Family(task="language_model")

@@ -38,7 +38,7 @@ def read_module(place: Place, family: Family, settings: Mapping[str, Any]) -> Fo
     if problems := [*_not_trained(settings, str(path))]:
         raise InputError(*problems)
     kept = {key: value for key, value in settings.items() if key not in NOT_KEPT}
-    if family.task == "translation":
+    if family.facts.attends_to_source:
         told = read_settings(place.path / GENERATION) if (place.path / GENERATION).is_file() else {}
         kept |= {key: told[key] for key in OF_GENERATION if told.get(key) is not None}
     wide = next((settings[key] for key in WIDTHS if settings.get(key) is not None), None)
@@ -64,8 +64,7 @@ def read_module(place: Place, family: Family, settings: Mapping[str, Any]) -> Fo
         "num_ids": scored,
         "num_source_ids": rows,
         "dropout": float(dropout) if isinstance(dropout, int | float) else 0.1,
-        "tie_embeddings": family.task != "classification"
-        and settings.get("tie_word_embeddings", True) is not False,
+        "tie_embeddings": family.facts.writes_text and settings.get("tie_word_embeddings", True) is not False,
     }
     return Found(shape, min(window, UNBOUNDED))
 

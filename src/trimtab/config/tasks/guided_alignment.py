@@ -29,7 +29,7 @@ def alignment_contradictions(recipe: Recipe) -> Iterator[Complaint]:
                 fix=f"set `{KEY}: {{weight: 0.1}}`, or leave the alignments out",
             )
         return
-    if recipe.task != "translation":
+    if not recipe.facts.attends_to_source:
         yield Complaint(
             path=KEY,
             what="only a translator attends to a source, which is what aligns words",

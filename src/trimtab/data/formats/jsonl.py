@@ -123,8 +123,20 @@ class JsonlPairs:
             f"has no field {name!r}",
             got=", ".join(near)[:300] or "no fields",
             allowed="both fields in every line" if self.source != self.target else f"{name!r} in every line",
-            fix=self._mended(name, near[0] if likely else "", fields),
+            fix=self._repair
+            if self._first_has(line, name)
+            else self._mended(name, near[0] if likely else "", fields),
         )
+
+    def _first_has(self, line: int, name: str) -> bool:
+        """Whether the first line has the field, so that the name is right and another line is broken."""
+        if line == 0 or self.source == self.target:
+            return False
+        try:
+            field_at(read_json(text_of(self.lines, 0)), name)
+        except (InputError, KeyError, TypeError, ValueError, RecursionError):
+            return False
+        return True
 
     def _mended(self, name: str, likely: str, fields: dict[str, Any]) -> str:
         """What to do where a field is missing; that of a document has one name."""

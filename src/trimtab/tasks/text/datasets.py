@@ -170,8 +170,13 @@ def open_datasets(
     return TextDatasets(corpora, tokenizers, pipeline, feed, stages, sets, sample)
 
 
-def open_all(recipe: Recipe, *, passage_bytes: int | None) -> tuple[list[Corpus], list[Corpus]]:
-    """Training corpora and validation sets; InputError with what is wrong with any of them."""
+def open_all(
+    recipe: Recipe, *, passage_bytes: int | None, check: Callable[[Corpus], None] = Corpus.check
+) -> tuple[list[Corpus], list[Corpus]]:
+    """Training corpora and validation sets; InputError with what is wrong with any of them.
+
+    `check` reads a corpus, and raises InputError with what is wrong in it: a sample of the lines by default.
+    """
     where: dict[str, Any] = {"root": Path.cwd(), "cache": default_cache(), "passage_bytes": passage_bytes}
     problems: list[Problem] = []
     opened: list[list[Corpus]] = []
@@ -182,7 +187,7 @@ def open_all(recipe: Recipe, *, passage_bytes: int | None) -> tuple[list[Corpus]
             problems += error.problems
     for corpus in (corpus for corpora in opened for corpus in corpora if not corpus.is_reversed):
         try:
-            corpus.check()
+            check(corpus)
         except InputError as error:
             problems += error.problems
     if problems:

@@ -1,10 +1,7 @@
 """The pairs of a recipe on text, looked at before a run: counts, lengths, what would be dropped."""
 
 import tempfile
-from collections import deque
-from collections.abc import Sequence
 from dataclasses import replace
-from itertools import takewhile
 from pathlib import Path
 
 from trimtab.config.run import Recipe
@@ -14,6 +11,7 @@ from trimtab.data.chat_rows import ChatRows
 from trimtab.data.checks import check_data
 from trimtab.data.clean import readable_lines
 from trimtab.data.corpus import Corpus
+from trimtab.data.formats.pairs import REMOVES_LINES
 from trimtab.data.inspect import Report, inspect_data
 from trimtab.data.inspect_chats import inspect_chats
 from trimtab.data.stages import plan_stages, shares_of
@@ -29,11 +27,10 @@ MOST_PROBLEMS = 1000
 def inspect_text(kind: TextKind, recipe: Recipe, *, limit: int, progress: Progress) -> Report:
     """Looks at `limit` pairs of each corpus as the task reads them; see `inspection.inspect_recipe`."""
     recipe = _hasty(recipe, limit)
-    train, valid = open_all(recipe, passage_bytes=kind.passage_bytes(recipe.data))
+    train, valid = open_all(recipe, passage_bytes=kind.passage_bytes(recipe.data), check=check_all_lines)
     # Validation sets are called as the recipe calls them.
     valid = [replace(corpus, name=name) for name, corpus in zip(recipe.data.valid, valid, strict=True)]
     pairs, held = [[each for each in corpora if not each.has_documents] for corpora in (train, valid)]
-    refuse_unreadable([*pairs, *held])
     # Filters that ask for the corpus are refused beside documents, so the numbers are those of all corpora.
     pipeline = plan_transforms(recipe.data.transforms, pairs, cache=default_cache(), report=progress.message)
     with tempfile.TemporaryDirectory() as folder:
@@ -58,15 +55,32 @@ def inspect_text(kind: TextKind, recipe: Recipe, *, limit: int, progress: Progre
     return replace(report, checks=checks, stages=shares_of(stages, [corpus.name for corpus in train]))
 
 
-def refuse_unreadable(corpora: Sequence[Corpus]) -> None:
-    """InputError with every line of every corpus that cannot be read, `MOST_PROBLEMS` at most."""
+def check_all_lines(corpus: Corpus) -> None:
+    """InputError with every line of the corpus that cannot be read, `MOST_PROBLEMS` at most, or whose word alignments
+    do not fit it; of documents, which are read in passages, a sample is checked."""
+    if corpus.has_documents:
+        corpus.check()
+        return
     problems: list[Problem] = []
-    for corpus in corpora:
-        if not corpus.is_reversed:
-            lines = readable_lines(corpus, lambda line, error: problems.extend(error.problems))
-            deque(takewhile(lambda _: len(problems) < MOST_PROBLEMS, lines), maxlen=0)
+    lines = readable_lines(corpus, lambda line, error: problems.extend(map(_removable, error.problems)))
+    for line, pair in lines:
+        if len(problems) >= MOST_PROBLEMS:
+            break
+        if corpus.alignments is not None:
+            try:
+                corpus.alignments.check(line, pair)
+            except InputError as error:
+                problems += error.problems
     if problems:
         raise InputError(*problems)
+
+
+def _removable(problem: Problem) -> Problem:
+    """The problem, with the command that leaves its line out among the fixes: converting the encoding of a whole file
+    would spoil its other lines."""
+    if REMOVES_LINES in problem.fix:
+        return problem
+    return replace(problem, fix=f"{problem.fix}; {REMOVES_LINES}" if problem.fix else REMOVES_LINES)
 
 
 def _hasty(recipe: Recipe, limit: int) -> Recipe:

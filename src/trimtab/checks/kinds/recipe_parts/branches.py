@@ -72,7 +72,7 @@ def _put_data(told: Told, tree: Branches) -> None:
 def _put_module(told: Told, tree: Branches, model: TransformersModel) -> None:
     """What is known of a module of transformers: its own files say the rest."""
     put(told, "from_scratch", tree.where("model", False))
-    put(told, "encoder_decoder", tree.where("model.kind", tree.recipe.task == "translation"))
+    put(told, "encoder_decoder", tree.where("model.kind", tree.recipe.facts.attends_to_source))
     put(told, "hidden_size", tree.at("model.dim"))
     put(told, "dropout", tree.at("model.dropout"))
     put(told, "tied_embeddings", tree.at("model.tie_embeddings"))
