@@ -34,7 +34,9 @@ def main():
     )
     commands = parser.add_subparsers(dest="command", required=True)
     cut = commands.add_parser("prepare")
-    cut.add_argument("--corpora", type=Path, required=True, help="folder with prose/train.en.xz and train.meta.xz")
+    cut.add_argument(
+        "--corpora", type=Path, required=True, help="folder with prose/train.en.xz and train.meta.xz"
+    )
     cut.add_argument("--out", type=Path, required=True)
     measured = commands.add_parser("measure")
     measured.add_argument("--data", type=Path, required=True, help="what `prepare` made")
@@ -52,7 +54,9 @@ def prepare(args):
     """Writes `domain` and `others`, train and dev, of both languages."""
     args.out.mkdir(parents=True, exist_ok=True)
     for split in ("train", "dev"):
-        rows = zip(*(lines(args.corpora / f"prose/{split}.{side}.xz") for side in ("en", "de", "meta")), strict=True)
+        rows = zip(
+            *(lines(args.corpora / f"prose/{split}.{side}.xz") for side in ("en", "de", "meta")), strict=True
+        )
         parts = {"domain": [], "others": []}
         for one, other, meta in rows:
             parts["domain" if meta.startswith(DOMAIN) else "others"].append((one, other))
@@ -70,14 +74,18 @@ def lines(path):
 
 def measure(args):
     """The base, then each adaptation of it."""
-    record = Record(args.out, question="adaptation to a domain: LoRA against all weights", rank=RANK, seed=args.seed)
+    record = Record(
+        args.out, question="adaptation to a domain: LoRA against all weights", rank=RANK, seed=args.seed
+    )
     with tempfile.TemporaryDirectory() as folder:
         work = Work(args, Path(folder))
         if record.arm("base", work.base) is None:
             raise SystemExit("the base was not trained")
         for kind, rates in RATES.items():
             for rate in rates[: 1 if args.tiny else None]:
-                record.arm(f"{kind}, learning rate {rate:g}", lambda kind=kind, rate=rate: work.adapted(kind, rate))
+                record.arm(
+                    f"{kind}, learning rate {rate:g}", lambda kind=kind, rate=rate: work.adapted(kind, rate)
+                )
     record.result["compared"] = summary(record.arms)
     record.write()
     print(json.dumps(record.result["compared"], indent=1), flush=True)
@@ -146,7 +154,11 @@ class Work:
             model={"kind": "encoder_decoder", "preset": "tiny" if tiny else "base", "dropout": 0.1},
             length="4 steps" if tiny else f"{self.args.seconds} seconds",
         )
-        tree["data"]["tokenizer"] = {"kind": "sentencepiece", "model": "unigram", "vocabulary_size": 1000 if tiny else 16000}
+        tree["data"]["tokenizer"] = {
+            "kind": "sentencepiece",
+            "model": "unigram",
+            "vocabulary_size": 1000 if tiny else 16000,
+        }
         return self.trained("base", tree)
 
     def adapted(self, kind, rate):

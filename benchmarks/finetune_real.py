@@ -24,7 +24,6 @@ import json
 import lzma
 import math
 import random
-import re
 import shutil
 import statistics
 import sys
@@ -52,17 +51,25 @@ def main():
     cut = commands.add_parser("prepare")
     cut.add_argument("--corpora", type=Path, required=True)
     cut.add_argument("--gguf", type=Path, required=True)
-    cut.add_argument("--out", type=Path, required=True, help="FOLDER, of which FOLDER_0, FOLDER_1, ... are made")
+    cut.add_argument(
+        "--out", type=Path, required=True, help="FOLDER, of which FOLDER_0, FOLDER_1, ... are made"
+    )
     cut.add_argument("--parts", type=int, default=3)
     measured = commands.add_parser("measure")
     measured.add_argument("--weights", type=Path, nargs="+", required=True, help="what `prepare` made")
     measured.add_argument("--out", default="finetune_real.json")
-    measured.add_argument("--arms", nargs="+", default=["lora", "full", "3b"], choices=["lora", "full", "3b", "7b"])
+    measured.add_argument(
+        "--arms", nargs="+", default=["lora", "full", "3b"], choices=["lora", "full", "3b", "7b"]
+    )
     measured.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     measured.add_argument("--rank", type=int, default=32)
-    measured.add_argument("--batches", type=int, nargs="+", default=[64, 128, 256], help="that Trainer may take")
+    measured.add_argument(
+        "--batches", type=int, nargs="+", default=[64, 128, 256], help="that Trainer may take"
+    )
     measured.add_argument("--tries", type=float, default=5.0, help="seconds of each of them")
-    measured.add_argument("--tokens", type=int, default=16384, help="of a step of trimtab where speed is measured")
+    measured.add_argument(
+        "--tokens", type=int, default=16384, help="of a step of trimtab where speed is measured"
+    )
     measured.add_argument("--seconds", type=float, default=10.0, help="of each side where speed is measured")
     measured.add_argument("--minutes", type=float, default=8.0, help="no arm begins that would end later")
     measured.add_argument("--workers", type=int, default=4, help="of Trainer's loader")
@@ -83,14 +90,22 @@ def prepare(args):
     made = pairs(args.corpora)
     random.Random(1).shuffle(made)
     for name, rows in (("train", made[HELD_OUT : HELD_OUT + TRAIN]), ("learned", made[:HELD_OUT])):
-        lines = "".join(json.dumps(dict(zip(("prompt", "completion"), row, strict=True)), ensure_ascii=False) + "\n" for row in rows)
+        lines = "".join(
+            json.dumps(dict(zip(("prompt", "completion"), row, strict=True)), ensure_ascii=False) + "\n"
+            for row in rows
+        )
         (first / DATA / f"{name}.jsonl").write_text(lines, encoding="utf-8")
         print(f"{name}: {len(rows):,} pairs, {len(lines):,} characters")
     text = general(args.corpora)
     (first / DATA / "general.txt").write_text(text, encoding="utf-8")
     print(f"general: {len(text):,} characters")
     if (found := find_spec("gguf")) is not None:
-        shutil.copytree(Path(found.origin).parent, first / SITE / "gguf", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            Path(found.origin).parent,
+            first / SITE / "gguf",
+            dirs_exist_ok=True,
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
         for info in Path(found.origin).parents[1].glob("gguf-*.dist-info"):
             shutil.copytree(info, first / SITE / info.name, dirs_exist_ok=True)
     content = args.gguf.read_bytes()
@@ -126,7 +141,8 @@ def pairs(corpora):
 def general(corpora):
     """Prose that no pair is of: documents of novels and the Bible, in their order."""
     text = "\n\n".join(
-        lzma.decompress((corpora / f"mono/en/{name}.txt.xz").read_bytes()).decode() for name in ("dev", "train")
+        lzma.decompress((corpora / f"mono/en/{name}.txt.xz").read_bytes()).decode()
+        for name in ("dev", "train")
     )
     kept, size = [], 0
     for document in text.split("\n\n"):
@@ -141,7 +157,10 @@ def general(corpora):
 
 def joined(folders, place):
     """The weights from their parts; and the library that reads them, where it is not installed."""
-    parts = sorted((path for folder in folders for path in folder.glob("part-*")), key=lambda path: int(path.name.split("-")[1]))
+    parts = sorted(
+        (path for folder in folders for path in folder.glob("part-*")),
+        key=lambda path: int(path.name.split("-")[1]),
+    )
     numbers = [int(path.name.split("-")[1]) for path in parts]
     if numbers != [*range(len(folders))]:
         raise SystemExit(f"--weights: need one part in each folder, found parts {numbers}")
@@ -212,7 +231,10 @@ class Work:
         self.data = next(each for each in args.weights if (each / DATA).is_dir()) / DATA
         self.model = self._tiny() if args.tiny else joined(args.weights, folder / JOINED)
         self.train_file = self._few("train.jsonl", 48 if args.tiny else TRAIN)
-        self.valid = {"learned": self._few("learned.jsonl", 12 if args.tiny else HELD_OUT), "general": self._general()}
+        self.valid = {
+            "learned": self._few("learned.jsonl", 12 if args.tiny else HELD_OUT),
+            "general": self._general(),
+        }
         self.rows, self.pad, self.held_out = self._rows()
         self.base = None
         self.counted = statistics.mean(len(ids) - 1 - given for ids, given in self.rows)
@@ -227,7 +249,11 @@ class Work:
 
         real = joined(self.args.weights, self.folder / JOINED)
         place = self.folder / "tiny"
-        return Path(lora_speed.random_model(Namespace(model=str(real), random="tiny", device=torch.device("cpu")), place))
+        return Path(
+            lora_speed.random_model(
+                Namespace(model=str(real), random="tiny", device=torch.device("cpu")), place
+            )
+        )
 
     def _few(self, name, count):
         lines = (self.data / name).read_text(encoding="utf-8").splitlines()[:count]
@@ -243,8 +269,16 @@ class Work:
 
     def recipe(self, kind, *, tokens, length, seed=1, evaluates=True, epochs=None):
         """A recipe of trimtab."""
-        valid = {"learned": {"text": str(self.valid["learned"]), "learn": "answers"}, "general": {"text": str(self.valid["general"])}}
-        optimizer = {"kind": "adamw", "learning_rate": RATES[kind], "betas": [0.9, 0.999], "weight_decay": 0.0}
+        valid = {
+            "learned": {"text": str(self.valid["learned"]), "learn": "answers"},
+            "general": {"text": str(self.valid["general"])},
+        }
+        optimizer = {
+            "kind": "adamw",
+            "learning_rate": RATES[kind],
+            "betas": [0.9, 0.999],
+            "weight_decay": 0.0,
+        }
         tree = {
             "task": "language_model",
             "data": {
@@ -256,7 +290,9 @@ class Work:
             "step": {
                 "tokens_per_step": tokens,
                 "optimizer": optimizer,
-                "schedule": {"kind": "constant"} if not evaluates else {"kind": "linear_warmup", "warmup": f"{max(1, round(WARMUP * length))} steps"},
+                "schedule": {"kind": "constant"}
+                if not evaluates
+                else {"kind": "linear_warmup", "warmup": f"{max(1, round(WARMUP * length))} steps"},
                 "clip": {"kind": "global_norm", "at": 1.0},
                 "compile": "on" if self.args.device.type == "cuda" else "off",
             },
@@ -305,7 +341,9 @@ class Work:
         if self.base is None:
             gguf = {} if self.model.is_dir() else {"gguf_file": self.model.name}
             place = self.model if self.model.is_dir() else self.model.parent
-            self.base = AutoModelForCausalLM.from_pretrained(place, dtype=torch.float32, attn_implementation="sdpa", **gguf)
+            self.base = AutoModelForCausalLM.from_pretrained(
+                place, dtype=torch.float32, attn_implementation="sdpa", **gguf
+            )
             self.base.config.use_cache = False
         narrow = kind == "lora" and self.args.device.type == "cuda"
         model = copy.deepcopy(self.base).to(self.args.device, torch.bfloat16 if narrow else torch.float32)
@@ -315,7 +353,11 @@ class Work:
         from peft import LoraConfig, get_peft_model
 
         config = LoraConfig(
-            r=self.args.rank, lora_alpha=self.args.rank, lora_dropout=0.0, target_modules=list(TARGETS), task_type="CAUSAL_LM"
+            r=self.args.rank,
+            lora_alpha=self.args.rank,
+            lora_dropout=0.0,
+            target_modules=list(TARGETS),
+            task_type="CAUSAL_LM",
         )
         return get_peft_model(model, config)
 
@@ -323,7 +365,12 @@ class Work:
         """Of the weights as they come, by transformers; and how the rows look."""
         return {
             "scores": self.scores(self.loaded("full")),
-            "rows": {"count": len(self.rows), "mean": statistics.mean(self.lengths), "longest": max(self.lengths), "counted": self.counted},
+            "rows": {
+                "count": len(self.rows),
+                "mean": statistics.mean(self.lengths),
+                "longest": max(self.lengths),
+                "counted": self.counted,
+            },
         }
 
     def scores(self, model):
@@ -339,8 +386,16 @@ class Work:
                 batch = collate(few, self.pad)
                 labels = batch.pop("labels")[:, 1:].to(self.args.device)
                 with torch.inference_mode(), torch.autocast("cuda", torch.bfloat16, enabled=cuda):
-                    logits = model(**{key: each.to(self.args.device) for key, each in batch.items()}).logits[:, :-1].float()
-                    total += float(torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100, reduction="sum"))
+                    logits = (
+                        model(**{key: each.to(self.args.device) for key, each in batch.items()})
+                        .logits[:, :-1]
+                        .float()
+                    )
+                    total += float(
+                        torch.nn.functional.cross_entropy(
+                            logits.flatten(0, 1), labels.flatten(), ignore_index=-100, reduction="sum"
+                        )
+                    )
             found[name] = total / math.log(2) / num_bytes
         return found
 
@@ -437,7 +492,11 @@ class Work:
 
         watch = Scores(seconds=60.0)
         with unchecked():
-            run = train(load_recipe(self.recipe(kind, tokens=tokens, length=steps, seed=seed)), out=self.folder / f"{kind}-{seed}", progress=watch)
+            run = train(
+                load_recipe(self.recipe(kind, tokens=tokens, length=steps, seed=seed)),
+                out=self.folder / f"{kind}-{seed}",
+                progress=watch,
+            )
         found = {
             "steps": run.state.step,
             "tokens": run.state.tokens,
@@ -460,7 +519,9 @@ class Work:
         # Steps count answers alone; of the tokens of a row so many are answers.
         counted = max(LONGEST, round(slots * self.counted / statistics.mean(self.lengths)))
         recipe = self.recipe(kind, tokens=counted, length=10**6, evaluates=False)
-        return timed_run([], warm_steps=2 if tiny else 30, seconds=self.args.seconds, recipe=recipe, checked=False)
+        return timed_run(
+            [], warm_steps=2 if tiny else 30, seconds=self.args.seconds, recipe=recipe, checked=False
+        )
 
 
 def compare(work, kind, record):
@@ -469,7 +530,9 @@ def compare(work, kind, record):
     if late(record, 60):
         return
     mine = record.arm(f"{name}: trimtab, speed", lambda: work.ours_steady(kind))
-    tried = record.arm(f"{name}: HF, batches", lambda: dict(zip(("best", "tried"), work.best_batch(kind), strict=True)))
+    tried = record.arm(
+        f"{name}: HF, batches", lambda: dict(zip(("best", "tried"), work.best_batch(kind), strict=True))
+    )
     if tried is None:
         return
     best = tried["best"]
@@ -488,12 +551,21 @@ def compare(work, kind, record):
         if late(record, each_s):
             break
         begun = time.perf_counter()
-        one = record.arm(f"{name}: trimtab, seed {seed}", lambda seed=seed: work.ours(kind, tokens=tokens, steps=steps, seed=seed))
-        other = record.arm(f"{name}: HF, seed {seed}", lambda seed=seed: work.theirs(kind, batch=batch, seed=seed, steps=steps))
+        one = record.arm(
+            f"{name}: trimtab, seed {seed}",
+            lambda seed=seed: work.ours(kind, tokens=tokens, steps=steps, seed=seed),
+        )
+        other = record.arm(
+            f"{name}: HF, seed {seed}",
+            lambda seed=seed: work.theirs(kind, batch=batch, seed=seed, steps=steps),
+        )
         each_s = time.perf_counter() - begun
         if one and other:
             pairs.append((one["scores"], other["scores"]))
-    record.result["compared"][name] |= {"seeds": len(pairs), **differences(pairs, record.arms["base"]["scores"])}
+    record.result["compared"][name] |= {
+        "seeds": len(pairs),
+        **differences(pairs, record.arms["base"]["scores"]),
+    }
     record.write()
     print(name, json.dumps(record.result["compared"][name]), flush=True)
 
@@ -506,7 +578,11 @@ def differences(pairs, base):
     for each in base:
         ours, theirs = ([scores[number][each] for scores in pairs] for number in (0, 1))
         apart = [one - other for one, other in zip(ours, theirs, strict=True)]
-        half = STUDENT.get(len(apart), math.inf) * statistics.stdev(apart) / math.sqrt(len(apart)) if len(apart) > 1 else math.inf
+        half = (
+            STUDENT.get(len(apart), math.inf) * statistics.stdev(apart) / math.sqrt(len(apart))
+            if len(apart) > 1
+            else math.inf
+        )
         found[each] = {
             "before": round(base[each], 4),
             "trimtab": round(statistics.mean(ours), 4),
@@ -542,17 +618,27 @@ def of_shape(work, shape, record):
         capped = (None, 24e9) if shape == "7b" and args.device.type == "cuda" else (None,)
         for cap in capped:
             if cap is not None:
-                torch.cuda.set_per_process_memory_fraction(cap / torch.cuda.get_device_properties(0).total_memory)
+                torch.cuda.set_per_process_memory_fraction(
+                    cap / torch.cuda.get_device_properties(0).total_memory
+                )
                 given.tokens, given.batches = [4096], [4]
             where = f"{method} of a {shape} shape" + (", within 24 GB" if cap else "")
             mine = record.arm(f"{where}: trimtab", lambda: lora_speed.ours(given, given.tokens[0], method))
             freed(args)
-            other = None if late(record, 40) else record.arm(f"{where}: HF", lambda: lora_speed.theirs(given, rows, pad, method))
+            other = (
+                None
+                if late(record, 40)
+                else record.arm(f"{where}: HF", lambda: lora_speed.theirs(given, rows, pad, method))
+            )
             freed(args)
             if mine and other:
                 record.result.setdefault("compared", {})[where] = {
                     "times_as_fast": round(mine["tokens_per_second"] / max(1, other["tokens_per_second"]), 2),
-                    **({"share_of_its_memory": round(mine["peak_gib"] / other["peak_gib"], 3)} if "peak_gib" in other else {}),
+                    **(
+                        {"share_of_its_memory": round(mine["peak_gib"] / other["peak_gib"], 3)}
+                        if "peak_gib" in other
+                        else {}
+                    ),
                 }
                 record.write()
 

@@ -17,6 +17,7 @@ from trimtab.decode.search import Search
 from trimtab.errors import InputError
 from trimtab.exporting import export_model
 from trimtab.inference import load_model, load_translator
+from trimtab.inference.exported import open_model
 from trimtab.inference.together import load_adapted_translator
 from trimtab.launch import train
 from trimtab.tasks.classification.classifier import load_classifier
@@ -102,6 +103,19 @@ def test_the_run_its_export_and_its_base_with_either_translate_alike(adapted, ex
     assert not (exported / "config.json").exists()
     with pytest.raises(InputError, match="an adapter without its model"):
         load_translator(str(exported))
+
+
+def test_an_adapter_of_a_base_in_4_bits_says_so_beside_another(adapted, exported, tmp_path, caplog):
+    shutil.copytree(exported, tmp_path / "peft")
+    recipe = tmp_path / "peft" / "trimtab" / "trained.yaml"
+    text = recipe.read_text()
+    assert text.count("  rank: 4\n") == 1
+    base = str(adapted.parent / "base")
+    open_model(base, adapter=exported, device="cpu")
+    assert "E904" not in caplog.text
+    recipe.write_text(text.replace("  rank: 4\n", "  rank: 4\n  quantize_base: nf4\n"))
+    open_model(base, adapter=tmp_path / "peft", device="cpu")
+    assert "E904 adapter-of-packed-base" in caplog.text
 
 
 def test_a_merge_is_proven_by_transformers_and_is_not_the_base(adapted, tmp_path, few):

@@ -10,6 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import nn
 
+from trimtab.checkpoint.log_findings import log_finding
 from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.load import load_recipe
@@ -24,6 +25,7 @@ from trimtab.model.kinds import Model
 from trimtab.model.lora import adapted_maps, add_lora, cast_adapter, load_checkpoint_weights
 from trimtab.model.module.module_model import ModuleModel
 from trimtab.model.peft_tensors import settings_of_peft, take_peft_tensors
+from trimtab.run_findings.evaluations import ADAPTER_OF_PACKED_BASE
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 RECIPE, TRAINED = "recipe.yaml", "trimtab/trained.yaml"
@@ -69,6 +71,8 @@ def put_adapter(model: nn.Module, folder: Path, *, base: str, sha256: str | None
             allowed=f"a folder with {CONFIG} and {WEIGHTS}, or a run that trained an adapter",
             fix="write one: `trimtab export RUN --to peft --out DIR`",
         )
+    if (folder / TRAINED).is_file():
+        _say_if_packed(load_recipe(folder / TRAINED).recipe, folder, base=base)
     said = _read(folder / CONFIG)
     try:
         tensors = load_file(folder / WEIGHTS)
@@ -130,6 +134,7 @@ def _put_that_of_run(
             allowed=f"sha256 {wanted[:16]}, of " + str(own.path if of_files else own.warm_start),
             fix="name the model that it was trained on",
         )
+    _say_if_packed(recipe, folder, base=base)
     checkpoint = resolve_checkpoint(str(folder))
     # The base is the one that is given, in the precision that it has.
     add_lora(model, recipe.adapter.model_copy(update={"quantize_base": "none"}), seed=0)
@@ -145,6 +150,15 @@ def _put_that_of_run(
             allowed="the adapter of a run on a model of the same shape",
             fix="use it with the model that it was trained on",
         ) from None
+
+
+def _say_if_packed(recipe: Recipe, folder: Path, *, base: str) -> None:
+    if recipe.adapter is not None and recipe.adapter.quantize_base == "nf4":
+        log_finding(
+            ADAPTER_OF_PACKED_BASE.found(
+                f"the adapter of {folder} was trained on its base in 4 bits, and {base} is in full precision"
+            )
+        )
 
 
 def _not_apart(folder: Path, what: str) -> InputError:
