@@ -21,26 +21,19 @@ import copy
 import gc
 import itertools
 import json
-import lzma
 import math
-import random
 import shutil
 import statistics
-import sys
 import tempfile
 import time
-from importlib.util import find_spec
 from pathlib import Path
 
-SITE, DATA, JOINED = "site", "data", "smollm2.gguf"
-TRAIN, HELD_OUT, GENERAL_BYTES = 4096, 400, 200_000
-SUM_UP, TRANSLATE = "Sum up this package in one line.\n\n{}", "Translate into German.\n\n{}"
+from finetune_data import DATA, HELD_OUT, JOINED, TRAIN, joined, prepare, use_site
+
 LONGEST = 256
 RATES = {"lora": 1e-3, "full": 1e-4}
 EPOCHS = 2
 WARMUP = 0.1
-PROSE = ("the lord", "said", "she ", "king")
-"""Words of novels and of the Bible, of which the general text is made."""
 
 
 def main():
@@ -78,106 +71,6 @@ def main():
     prepare(args) if args.command == "prepare" else measure(args)
 
 
-# What travels.
-
-
-def prepare(args):
-    """Writes the texts and the parts of the weights."""
-    for number in range(args.parts):
-        (args.out.parent / f"{args.out.name}_{number}").mkdir(parents=True, exist_ok=True)
-    first = args.out.parent / f"{args.out.name}_0"
-    (first / DATA).mkdir(exist_ok=True)
-    made = pairs(args.corpora)
-    random.Random(1).shuffle(made)
-    for name, rows in (("train", made[HELD_OUT : HELD_OUT + TRAIN]), ("learned", made[:HELD_OUT])):
-        lines = "".join(
-            json.dumps(dict(zip(("prompt", "completion"), row, strict=True)), ensure_ascii=False) + "\n"
-            for row in rows
-        )
-        (first / DATA / f"{name}.jsonl").write_text(lines, encoding="utf-8")
-        print(f"{name}: {len(rows):,} pairs, {len(lines):,} characters")
-    text = general(args.corpora)
-    (first / DATA / "general.txt").write_text(text, encoding="utf-8")
-    print(f"general: {len(text):,} characters")
-    if (found := find_spec("gguf")) is not None:
-        shutil.copytree(
-            Path(found.origin).parent,
-            first / SITE / "gguf",
-            dirs_exist_ok=True,
-            ignore=shutil.ignore_patterns("__pycache__"),
-        )
-        for info in Path(found.origin).parents[1].glob("gguf-*.dist-info"):
-            shutil.copytree(info, first / SITE / info.name, dirs_exist_ok=True)
-    content = args.gguf.read_bytes()
-    size = -(-len(content) // args.parts)
-    for number in range(args.parts):
-        part = args.out.parent / f"{args.out.name}_{number}" / f"part-{number}"
-        part.write_bytes(content[number * size : (number + 1) * size])
-    print(f"weights: {args.parts} parts of {size / 2**20:.1f} MiB")
-
-
-def pairs(corpora):
-    """Instructions and answers, half of each kind."""
-    text = lzma.decompress((corpora / "mono/en/train.txt.xz").read_bytes()).decode()
-    found = []
-    for document in text.split("\n\n"):
-        title, _, body = document.strip().partition("\n")
-        if 20 <= len(title) <= 80 and 80 <= len(body) <= 500 and not title.endswith((".", ":")):
-            found.append((SUM_UP.format(body), title))
-    sides = [
-        lzma.decompress((corpora / f"en-de/prose/train.{side}.xz").read_bytes()).decode().splitlines()
-        for side in ("en", "de")
-    ]
-    both = [
-        (TRANSLATE.format(one), other)
-        for one, other in zip(*sides, strict=True)
-        if 30 <= len(one) <= 160 and len(other) <= 200
-    ]
-    draw = random.Random(7)
-    half = (TRAIN + HELD_OUT) // 2
-    return draw.sample(found, half) + draw.sample(both, half)
-
-
-def general(corpora):
-    """Prose that no pair is of: documents of novels and the Bible, in their order."""
-    text = "\n\n".join(
-        lzma.decompress((corpora / f"mono/en/{name}.txt.xz").read_bytes()).decode()
-        for name in ("dev", "train")
-    )
-    kept, size = [], 0
-    for document in text.split("\n\n"):
-        lowered = document.lower()
-        if len(document) > 800 and sum(lowered.count(word) for word in PROSE) * 300 > len(document):
-            kept.append(document.strip()[:8000])
-            size += len(kept[-1])
-            if size > GENERAL_BYTES:
-                break
-    return "\n\n".join(kept) + "\n"
-
-
-def joined(folders, place):
-    """The weights from their parts; and the library that reads them, where it is not installed."""
-    parts = sorted(
-        (path for folder in folders for path in folder.glob("part-*")),
-        key=lambda path: int(path.name.split("-")[1]),
-    )
-    numbers = [int(path.name.split("-")[1]) for path in parts]
-    if numbers != [*range(len(folders))]:
-        raise SystemExit(f"--weights: need one part in each folder, found parts {numbers}")
-    with place.open("wb") as file:
-        for path in parts:
-            file.write(path.read_bytes())
-    return place
-
-
-def use_site(folders):
-    """Lets Python find what travelled beside the weights."""
-    if find_spec("gguf") is None:
-        for folder in folders:
-            if (folder / SITE).is_dir():
-                sys.path.insert(0, str((folder / SITE).absolute()))
-
-
 # Both sides.
 
 
@@ -191,6 +84,7 @@ def measure(args):
         args.out,
         question="fine-tuning of real weights: trimtab against HF Trainer + PEFT",
         rank=args.rank,
+        minutes=args.minutes,
         rates=RATES,
         epochs=EPOCHS,
         versions=versions(),
@@ -292,7 +186,7 @@ class Work:
                 "optimizer": optimizer,
                 "schedule": {"kind": "constant"}
                 if not evaluates
-                else {"kind": "linear_warmup", "warmup": f"{max(1, round(WARMUP * length))} steps"},
+                else {"kind": "linear_warmup", "warmup": f"{warmup_of(length)} steps"},
                 "clip": {"kind": "global_norm", "at": 1.0},
                 "compile": "on" if self.args.device.type == "cuda" else "off",
             },
@@ -431,11 +325,11 @@ class Work:
         with tempfile.TemporaryDirectory() as folder:
             settings = TrainingArguments(
                 folder, per_device_train_batch_size=batch, max_steps=steps or 10**6, learning_rate=RATES[kind],
-                lr_scheduler_type="linear" if steps else "constant", warmup_steps=max(1, round(WARMUP * steps)) if steps else 0,
+                lr_scheduler_type="linear" if steps else "constant", warmup_steps=warmup_of(steps),
                 bf16=cuda, use_cpu=not cuda, logging_steps=10**6, save_strategy="no", report_to=[], weight_decay=0.0,
-                max_grad_norm=1.0, dataloader_num_workers=self.args.workers, remove_unused_columns=False, disable_tqdm=True,
+                max_grad_norm=1.0, dataloader_num_workers=self.args.workers, remove_unused_columns=False,
                 train_sampling_strategy="group_by_length", length_column_name="length", seed=seed, data_seed=seed,
-                dataloader_drop_last=True, adam_beta2=0.999,
+                dataloader_drop_last=True, adam_beta2=0.999, disable_tqdm=True,
             )  # fmt: skip
             data = [{"input_ids": ids, "given": given, "length": len(ids)} for ids, given in self.rows]
             trainer = Counting(
@@ -484,11 +378,11 @@ class Work:
         if cuda:
             torch.cuda.reset_peak_memory_stats()
 
-        class Scores(PlainProgress):
-            found = {}
+        scored = {}
 
+        class Scores(PlainProgress):
             def evaluation(self, scores):
-                self.found[scores["set"]] = scores["bits_per_byte"]
+                scored[scores["set"]] = scores["bits_per_byte"]
 
         watch = Scores(seconds=60.0)
         with unchecked():
@@ -502,7 +396,7 @@ class Work:
             "tokens": run.state.tokens,
             "training_seconds": round(run.state.seconds, 1),
             "seconds_with_start": round(time.perf_counter() - begun, 1),
-            "scores": dict(watch.found),
+            "scores": scored,
         }
         if cuda:
             found["peak_gib"] = round(torch.cuda.max_memory_allocated() / 2**30, 2)
@@ -648,18 +542,16 @@ def of_shape(work, shape, record):
 
 def late(record, seconds):
     """Whether so much more time is not left; then it is written down."""
-    limit = 60 * record_minutes(record)
-    if time.perf_counter() - record.begun + seconds <= limit:
+    if time.perf_counter() - record.begun + seconds <= 60 * record.result["minutes"]:
         return False
     record.result["ended_early"] = True
     record.write()
     return True
 
 
-def record_minutes(record):
-    """What `--minutes` says."""
-    words = sys.argv
-    return float(words[words.index("--minutes") + 1]) if "--minutes" in words else 8.0
+def warmup_of(steps):
+    """Steps until the full learning rate."""
+    return max(1, round(WARMUP * steps)) if steps else 0
 
 
 def collate(few, pad):

@@ -109,11 +109,11 @@ def test_an_adapter_of_a_base_in_4_bits_says_so_beside_another(adapted, exported
     shutil.copytree(exported, tmp_path / "peft")
     recipe = tmp_path / "peft" / "trimtab" / "trained.yaml"
     text = recipe.read_text()
-    assert text.count("  rank: 4\n") == 1
+    assert text.count("  quantize_base: none\n") == 1
     base = str(adapted.parent / "base")
     open_model(base, adapter=exported, device="cpu")
     assert "E904" not in caplog.text
-    recipe.write_text(text.replace("  rank: 4\n", "  rank: 4\n  quantize_base: nf4\n"))
+    recipe.write_text(text.replace("quantize_base: none", "quantize_base: nf4"))
     open_model(base, adapter=tmp_path / "peft", device="cpu")
     assert "E904 adapter-of-packed-base" in caplog.text
 
