@@ -158,6 +158,7 @@ class Work:
             "kind": "sentencepiece",
             "model": "unigram",
             "vocabulary_size": 1000 if tiny else 16000,
+            "training_lines": 2000 if tiny else 108_784,
         }
         return self.trained("base", tree)
 
