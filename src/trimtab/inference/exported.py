@@ -9,6 +9,7 @@ import torch
 from trimtab.checkpoint.log_findings import log_finding
 from trimtab.config.given_path import RUN, path_text
 from trimtab.config.pairs_alone import refuse_pairs_alone
+from trimtab.config.pretrained.place import CONFIG
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import PretrainedTokenizer
 from trimtab.config.transformers_model import TransformersModel
@@ -30,7 +31,6 @@ from trimtab.export.target import Engine, TextEngine
 from trimtab.inference.adapter_folder import RECIPE as OF_RUN
 from trimtab.inference.adapter_folder import put_adapter, recipe_of_adapter
 from trimtab.inference.load import LoadedModel, load_model, with_base
-from trimtab.inference.pretrained import is_pretrained
 from trimtab.inference.setup import CPU_BATCH_TOKENS
 from trimtab.inference.tagged import Tagged
 from trimtab.inference.translator import Translator
@@ -94,7 +94,7 @@ def open_model(
 ) -> LoadedModel | ExportedModel:
     """The model of a run or a checkpoint, or the exported one in a folder. Raises InputError if there is neither."""
     spec = path_text(spec, name="run", allowed=RUN)
-    if adapter is not None and is_pretrained(Path(spec)):
+    if adapter is not None and (Path(spec) / CONFIG).is_file():
         return open_adapted(Path(spec), Path(adapter), device=device)
     if not is_export(Path(spec)):
         return load_model(spec, device=device, adapter=None if adapter is None else str(adapter))
