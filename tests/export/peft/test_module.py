@@ -115,7 +115,7 @@ def test_an_adapter_of_a_base_in_4_bits_says_so_beside_another(adapted, exported
     assert "E904" not in caplog.text
     recipe.write_text(text.replace("quantize_base: none", "quantize_base: nf4"))
     open_model(base, adapter=tmp_path / "peft", device="cpu")
-    assert "E904 adapter-of-packed-base" in caplog.text
+    assert "E904" in caplog.text
 
 
 def test_a_merge_is_proven_by_transformers_and_is_not_the_base(adapted, tmp_path, few):
