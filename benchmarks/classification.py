@@ -1,6 +1,11 @@
 """Which package does a line of prose come from? A tiny classifier on a CPU, the majority class, and n-grams of letters.
 
     python benchmarks/classification.py --data DIR --out benchmarks/classification.json [--steps 400]
+    python benchmarks/classification.py --data DIR --out minilm.json --pretrained MINILM [--only-pretrained]
+
+MINILM is a folder in the form of Hugging Face, such as that of all-MiniLM-L6-v2: all its weights are fine-tuned, and
+an adapter of rank 32 with a new head.
+
 
 DIR has `train.en.xz` and `train.meta.xz`, line by line; a line of the latter is package TAB document. Whole documents
 are held out: every tenth by a hash of its name. Packages with fewer than 1,000 lines are left out.
@@ -10,6 +15,7 @@ import argparse
 import hashlib
 import json
 import lzma
+import random
 import tempfile
 import time
 from collections import Counter
@@ -24,6 +30,8 @@ from trimtab.metrics.accuracy import accuracy
 from trimtab.metrics.macro_f1 import macro_f1
 from trimtab.metrics.metric import GivenLabels
 
+PRETRAINED = {"all weights": None, "LoRA of rank 32": {"kind": "lora", "rank": 32}}
+RATES = {"all weights": 1e-4, "LoRA of rank 32": 1e-3}
 LEAST_LINES, ORDERS, BUCKETS = 1000, range(1, 5), 2**18
 
 
@@ -33,21 +41,44 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--pretrained", type=Path, help="fine-tune this encoder as well")
+    parser.add_argument(
+        "--held-out", type=int, default=10**9, help="lines at most, drawn from the held-out ones"
+    )
+    parser.add_argument("--batch", type=int, default=128, help="lines of a step")
+    parser.add_argument("--only-pretrained", action="store_true")
     args = parser.parse_args()
     train, held = split(Path(args.data))
+    if args.held_out < len(held):
+        held = random.Random(1).sample(held, args.held_out)
     labels = sorted({label for _, label in train})
     record = Record(
         args.out,
         question="which package a line of English prose comes from, by documents that were never seen",
-        device="cpu",
+        device="cpu" if args.pretrained is None else None,
         seed=args.seed,
         train_lines=len(train),
         held_out_lines=len(held),
         labels={label: sum(each == label for _, each in held) for label in labels},
     )
+    for name, adapter in PRETRAINED.items() if args.pretrained is not None else ():
+        model = {"kind": "pretrained", "path": str(args.pretrained.absolute())}
+        changes = {"model": model, **({"adapter": adapter} if adapter else {})}
+        rate = RATES[name]
+        record.arm(
+            f"{args.pretrained.name}, {name}",
+            lambda changes=changes, rate=rate: classifier(
+                train, held, steps=args.steps, seed=args.seed, batch=args.batch, rate=rate, **changes
+            ),
+        )
+    if args.only_pretrained:
+        return
     record.arm("majority class", lambda: majority(train, held))
     record.arm("naive Bayes on n-grams of 1 to 4 letters", lambda: letters(train, held))
-    record.arm("trimtab, preset tiny", lambda: classifier(train, held, steps=args.steps, seed=args.seed))
+    record.arm(
+        "trimtab, preset tiny",
+        lambda: classifier(train, held, steps=args.steps, seed=args.seed, batch=args.batch),
+    )
 
 
 def split(folder):
@@ -105,7 +136,7 @@ def grams(text):
     return np.concatenate(found).astype(np.int64)
 
 
-def classifier(train, held, *, steps, seed):
+def classifier(train, held, *, steps, seed, batch, rate=1e-3, **changes):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part, rows in (("train", train), ("held", held)):
@@ -120,19 +151,22 @@ def classifier(train, held, *, steps, seed):
             },
             "model": {"kind": "encoder", "preset": "tiny"},
             "step": {
-                "tokens_per_step": 128,
-                "optimizer": {"kind": "adamw", "learning_rate": 1e-3},
+                "tokens_per_step": batch,
+                "optimizer": {"kind": "adamw", "learning_rate": rate},
                 "schedule": {"kind": "linear_warmup", "warmup": f"{steps // 20} steps"},
             },
             "length": f"{steps} steps",
             "evaluate": {"every": f"{steps // 2} steps"},
             "seed": seed,
+            **changes,
         }
+        if changes:  # the tokenizer is that of the pretrained model
+            del recipe["data"]["tokenizer"]
         (folder / "recipe.yaml").write_text(json.dumps(recipe, indent=1))
         began = time.perf_counter()
         result = trimtab.train(folder / "recipe.yaml", out=folder / "run", progress=PlainProgress())
         trained = time.perf_counter() - began
-        loaded = trimtab.load_classifier(str(folder / "run"), device="cpu")
+        loaded = trimtab.load_classifier(str(folder / "run"))
         predicted = [each.label for each in loaded.classify(text for text, _ in held)]
         scores = scored(predicted, held)
         return {

@@ -194,3 +194,15 @@ def test_second_matrices_of_adapters_and_each_layer_have_factors_of_their_own():
     config = LearningRateMultipliers(lora_b=16, layer_decay=0.5)
     found = multipliers_of(config, names, role_of=lambda name: names[name][0])
     assert found == {name: wanted for name, (_, wanted) in names.items()}
+
+
+def test_groups_by_name_come_beside_roles_and_the_last_that_fits_counts():
+    config = LearningRateMultipliers(hidden=0.5, names={"*.weight": 2.0, "1.*": 0.1})
+    found = multipliers_of(config, ROLES, role_of=role_of)
+    assert found == {"0.weight": 2.0, "1.weight": 0.05, "1.bias": 0.1, "2.weight": 2.0}
+
+
+def test_a_group_of_no_weight_is_refused():
+    with pytest.raises(InputError, match="no weight of the model has such a name") as caught:
+        multipliers_of(LearningRateMultipliers(names={"encoder.*": 0.1}), ROLES, role_of=role_of)
+    assert "`2*`" in str(caught.value)

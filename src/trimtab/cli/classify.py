@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.arguments import Device, Run
+from trimtab.cli.arguments import Adapter, Device, Run
 from trimtab.cli.output_place import check_output
 from trimtab.cli.streams import opened_input, opened_output
 
@@ -23,6 +23,7 @@ def classify(
         bool,
         typer.Option("--json", help="Print one JSON object per line, with the probability of every label."),
     ] = False,
+    adapter: Adapter = None,
     device: Device = None,
 ) -> None:
     """Label texts with a trained classifier.
@@ -34,7 +35,7 @@ def classify(
         from trimtab.decode.reading import read_lines
         from trimtab.tasks.classification.classifier import load_classifier
 
-        classifier = load_classifier(run, device=device)
+        classifier = load_classifier(run, device=device, adapter=adapter)
         texts = read_lines(lines, name="stdin" if source is None else str(source))
         with opened_output(output) as written:
             for found in classifier.classify(texts):

@@ -74,6 +74,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab translate runs/my --input text.en --output text.de --beam 8",
         "trimtab translate runs/a runs/b --input text.en --n-best 5",
         "trimtab translate runs/my --adapter runs/medicine < text.en > text.de",
+        "trimtab translate opus-mt-en-de --adapter adapter < text.en > text.de",
         "trimtab translate runs/my --mbr chrf < text.en > text.de",
         "trimtab translate runs/my --beam 16 --rerank reverse=runs/back:0.5 < text.en > text.de",
         "trimtab translate runs/my --input text.en --output text.de --glossary terms.tsv --alignments links.txt",
@@ -87,7 +88,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab serve runs/my",
         "trimtab serve runs/my --port 0 --threads 2 --max-lines 100",
     ),
-    "classify": ("trimtab classify runs/labels < texts.txt",),
+    "classify": (
+        "trimtab classify runs/labels < texts.txt",
+        "trimtab classify all-MiniLM-L6-v2 --adapter runs/labels < texts.txt",
+    ),
     "evaluate": (
         "trimtab evaluate runs/my --source dev.en --reference dev.de",
         "trimtab evaluate runs/my@last --source dev.en --reference dev.de --metric ter --json",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from trimtab.config.adapter import LoraAdapter
 from trimtab.config.documents import document_contradictions
 from trimtab.config.export_targets import obstacles
 from trimtab.config.fitting import fitting_warmup
@@ -223,13 +224,7 @@ def _adapter(recipe: Recipe) -> Iterator[Complaint]:
     if recipe.adapter is None:
         return
     if isinstance(recipe.model, TransformersModel):
-        yield Complaint(
-            path="adapter",
-            what="trimtab does not adapt modules of transformers",
-            got=f"adapter, with {recipe.model.path}",
-            allowed="an adapter with Llama, Mistral, Qwen2 or Qwen3, or with a model that trimtab trained",
-            fix="remove it to train all weights",
-        )
+        yield from _adapter_of_module(recipe.adapter, recipe.model)
     elif not recipe.begins_trained:
         texts = recipe.facts.continues_texts
         yield Complaint(
@@ -248,10 +243,29 @@ def _adapter(recipe: Recipe) -> Iterator[Complaint]:
     elif not recipe.facts.writes_text:
         yield Complaint(
             path="adapter",
-            what="adapters are for models that translate or generate text",
-            got=f"adapter, with `task: {recipe.task}`",
-            allowed="`task: translation` or `task: language_model`",
+            what="adapters are for models that translate or generate text, and for pretrained encoders",
+            got=f"adapter, with `task: {recipe.task}` and `model.kind: {recipe.model.kind}`",
+            allowed="`task: translation` or `task: language_model`; or `model.kind: pretrained`",
             fix="remove it to train all weights",
+        )
+
+
+def _adapter_of_module(adapter: LoraAdapter, model: TransformersModel) -> Iterator[Complaint]:
+    if adapter.embeddings == "train":
+        yield Complaint(
+            path="adapter.embeddings",
+            what="beside the layers of a module of transformers, an adapter trains no embeddings",
+            got=f"train, with {model.path}",
+            allowed="frozen",
+            fix="leave it out; to train new rows, remove `adapter` and train all weights",
+        )
+    if model.trained_layers is not None:
+        yield Complaint(
+            path="model.trained_layers",
+            what="an adapter freezes all layers of its model already",
+            got=f"{model.trained_layers}, with `adapter`",
+            allowed="one of the two",
+            fix="leave `model.trained_layers` out",
         )
 
 

@@ -108,6 +108,7 @@ def facts_of(target: ExportTarget) -> TargetFacts:
                 label="PEFT, the adapter alone",
                 translators=None,
                 language_models=llama_obstacles,
+                modules=True,
             )
         case _:
             assert_never(target)

@@ -147,6 +147,16 @@ def _sides(trained: Trained, folder: Path) -> list[dict[str, Any]]:
     ]
 
 
+def without_base(folder: Path) -> InputError:
+    """The error for an adapter that is taken for a model."""
+    return input_error(
+        f"{folder}: an adapter without its model",
+        got="an export for peft",
+        allowed="a model and an adapter",
+        fix=f"name the model, and `--adapter {folder}`",
+    )
+
+
 def unknown_manifest(folder: Path, *, got: str) -> InputError:
     """The error for a card that this version cannot use."""
     *first, last = get_args(ExportTarget)

@@ -17,6 +17,7 @@ from trimtab.export.manifest import (
     read_manifest,
     read_tokenizers,
     unknown_manifest,
+    without_base,
 )
 from trimtab.export.plain_files import JSON_BYTES, plain_file
 from trimtab.export.target import Engine, TextEngine
@@ -62,6 +63,8 @@ def read_export(folder: Path) -> Export:
     new."""
     with reading(folder):
         manifest = read_manifest(folder)
+        if manifest["target"] == "peft":
+            raise without_base(folder)
         tokenizers = read_tokenizers(folder, manifest)
         recipe = load_recipe(plain_file(folder, str(RECIPE), most=JSON_BYTES)).recipe
     return Export(folder=folder, manifest=manifest, recipe=recipe, tokenizers=tokenizers)

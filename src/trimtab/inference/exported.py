@@ -9,8 +9,12 @@ import torch
 from trimtab.checkpoint.log_findings import log_finding
 from trimtab.config.given_path import RUN, path_text
 from trimtab.config.pairs_alone import refuse_pairs_alone
+from trimtab.config.pretrained.place import CONFIG
 from trimtab.config.run import Recipe
+from trimtab.config.tokenizer import PretrainedTokenizer
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.data.exact_text import ExactText
+from trimtab.data.side_tokenizers import read_side
 from trimtab.data.tags import check_tags, unlike_training
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import build_transforms
@@ -18,13 +22,21 @@ from trimtab.decode.batches import GPU_BATCH_TOKENS
 from trimtab.decode.documents import DocumentCounts
 from trimtab.decode.search import Search
 from trimtab.decode.setup import TranslationSetup
+from trimtab.device import choose_device
 from trimtab.errors import InputError, input_error
+from trimtab.export.hf.marian_engine import HuggingFaceModel
+from trimtab.export.hf.module import ModuleEngine
 from trimtab.export.open_export import is_export, read_export
 from trimtab.export.target import Engine, TextEngine
-from trimtab.inference.load import LoadedModel, load_model
+from trimtab.inference.adapter_folder import RECIPE as OF_RUN
+from trimtab.inference.adapter_folder import put_adapter, recipe_of_adapter
+from trimtab.inference.load import LoadedModel, load_model, with_base
 from trimtab.inference.setup import CPU_BATCH_TOKENS
 from trimtab.inference.tagged import Tagged
 from trimtab.inference.translator import Translator
+from trimtab.model.module.seq2seq import Seq2SeqModule
+from trimtab.model.text_model import build_model
+from trimtab.step.precision import resolve_precision
 from trimtab.types import Ragged
 
 
@@ -82,11 +94,49 @@ def open_model(
 ) -> LoadedModel | ExportedModel:
     """The model of a run or a checkpoint, or the exported one in a folder. Raises InputError if there is neither."""
     spec = path_text(spec, name="run", allowed=RUN)
+    if adapter is not None and (Path(spec) / CONFIG).is_file():
+        return open_adapted(Path(spec), Path(adapter), device=device)
     if not is_export(Path(spec)):
         return load_model(spec, device=device, adapter=None if adapter is None else str(adapter))
     if adapter is not None:
         raise takes_no_adapter(spec)
     return load_exported(Path(spec), device=device)
+
+
+def open_adapted(folder: Path, adapter: Path, *, device: str | None) -> LoadedModel | ExportedModel:
+    """A pretrained translator in the form of Hugging Face with an adapter of it: the run that trained it, or what
+    `export --to peft` made of that run. Raises InputError for others, which do not say what languages and lengths they
+    are for, and where the weights in the folder are not those that the adapter was trained on."""
+    recipe = recipe_of_adapter(adapter, base=str(folder))
+    if (
+        recipe.facts.one_row
+        or not recipe.facts.writes_text
+        or not isinstance(recipe.model, TransformersModel)
+    ):
+        raise input_error(
+            f"--adapter: {adapter} is no adapter of a pretrained translator",
+            got=f"task: {recipe.task}, with `model.kind: {recipe.model.kind}`",
+            allowed="an adapter of a run with `task: translation` and `model.kind: pretrained`",
+            fix="name the model that it was trained on, such as the run in its `model.warm_start`",
+        )
+    if (adapter / OF_RUN).is_file():
+        return load_model(str(adapter), device=device, base=folder)
+    device_ = choose_device(device)
+    recipe = with_base(recipe, folder)
+    told = recipe.data.tokenizer
+    assert isinstance(told, PretrainedTokenizer), "a pretrained translator has its own"
+    told = told.model_copy(update={"path": str(folder)})
+    tokenizers = Tokenizers(*(read_side(told, side, task="translation") for side in ("source", "target")))
+    model = build_model(recipe, tokenizers, device=torch.device("cpu"))
+    assert isinstance(model, Seq2SeqModule), "that is what such a recipe describes"
+    taken = model.fill(str(folder), sha256=recipe.model.sha256)
+    put_adapter(model, adapter, base=str(folder), sha256=taken.sha256)
+    if device_.type == "cuda":
+        half = torch.float16 if resolve_precision("auto", device_) == "fp16_mixed" else torch.bfloat16
+        model = model.half_precision_copy(half)
+    model = model.to(device_).eval()
+    opened = HuggingFaceModel(model.network, start=tokenizers.target.start)
+    return ExportedModel(str(folder), recipe, ModuleEngine(model, opened), tokenizers)
 
 
 def takes_no_adapter(spec: str) -> InputError:

@@ -16,6 +16,7 @@ from trimtab.config.given_path import RUN, path_text
 from trimtab.config.load import load_recipe
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Recipe
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.tags import check_tags, unlike_training
 from trimtab.data.tokenizers import Tokenizers, load_tokenizers
@@ -40,6 +41,7 @@ from trimtab.model.lora import (
     merged_copy,
     merged_weights,
 )
+from trimtab.model.module.module_model import ModuleModel
 from trimtab.model.pretrained import take_pretrained
 from trimtab.model.text_model import build_model
 from trimtab.step.precision import resolve_precision
@@ -116,10 +118,13 @@ class LoadedModel:
         return tags
 
 
-def load_model(spec: Path | str, *, device: str | None = None, adapter: str | None = None) -> LoadedModel:
+def load_model(
+    spec: Path | str, *, device: str | None = None, adapter: str | None = None, base: Path | None = None
+) -> LoadedModel:
     """The model of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision. Its weights are those that the run
     evaluates, or what `RUN@ema`, `RUN@500:ema` or `RUN@500:raw` says. `adapter` is a folder in PEFT's format, or
-    a run that trained an adapter on this very model, which must have none of its own.
+    a run that trained an adapter on this very model, which must have none of its own. `base` is where the pretrained
+    weights are that the adapter of a run adapts, where that is another folder than in its training.
 
     Raises InputError if there is no such run or checkpoint, the checkpoint is damaged, or recipe or tokenizer are
     not those that it was trained with; and where it has no averaged weights.
@@ -130,6 +135,8 @@ def load_model(spec: Path | str, *, device: str | None = None, adapter: str | No
     recipe = load_recipe(run.recipe).recipe
     if not recipe.facts.writes_text:
         raise writes_nothing(recipe, run)
+    if base is not None:
+        recipe = with_base(recipe, base)
     tokenizers = load_tokenizers(run.tokenizer)
     check_tokenizers(tokenizers, run, checkpoint)
     model = build_model(recipe, tokenizers, device=torch.device("cpu"))
@@ -147,6 +154,12 @@ def load_model(spec: Path | str, *, device: str | None = None, adapter: str | No
     return LoadedModel(recipe, checkpoint, model.to(place).eval(), tokenizers)
 
 
+def with_base(recipe: Recipe, base: Path) -> Recipe:
+    """The recipe with another place of its pretrained weights; their sha256 must be what it says."""
+    moved = recipe.model.model_copy(update={"path": str(base)})
+    return recipe.model_copy(update={"model": moved})
+
+
 def take_base(model: Model, recipe: Recipe, *, run: RunFolder) -> None:
     """Puts the weights that a run's adapter adapts into its model, from where the run took them.
 
@@ -154,6 +167,10 @@ def take_base(model: Model, recipe: Recipe, *, run: RunFolder) -> None:
     """
     if isinstance(recipe.model, PretrainedModel):
         take_pretrained(model, recipe.model.path, sha256=recipe.model.sha256)
+        return
+    if isinstance(recipe.model, TransformersModel):
+        assert isinstance(model, ModuleModel), "that is what such a recipe describes"
+        model.fill(recipe.model.path, sha256=recipe.model.sha256)
         return
     assert recipe.model.warm_start is not None, "an adapter adapts trained weights"
     base = load_model(recipe.model.warm_start, device="cpu")

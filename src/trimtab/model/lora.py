@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -33,6 +33,31 @@ class Part(NamedTuple):
     """As transformers and PEFT call it."""
     rows: int
     adapted: bool
+
+
+@runtime_checkable
+class OfTransformers(Protocol):
+    """A model whose layers are a module of transformers: it names its own linear maps."""
+
+    frozen: frozenset[str]
+    begins_zero: frozenset[str]
+
+    def fused_maps(self) -> Iterator[tuple[nn.Module, str, tuple[Part, ...]]]:
+        """Each linear map of the layers: its owner, its name there, and what it is; none is fused with others."""
+        ...
+
+    def packs(self, attribute: str) -> bool:
+        """Whether maps of this name are ever packed in 4 bits."""
+        ...
+
+    def num_parameters(self) -> int:
+        """Numbers in its weights."""
+        ...
+
+    @property
+    def head_names(self) -> frozenset[str]:
+        """Names of the weights that begin untrained, and are trained in full beside an adapter."""
+        ...
 
 
 class LoraLinear(nn.Linear):
@@ -180,23 +205,32 @@ class Adapted:
 
 
 def add_lora(
-    model: Transformer, config: LoraAdapter, *, seed: int, device: torch.device | None = None
+    model: Transformer | OfTransformers,
+    config: LoraAdapter,
+    *,
+    seed: int,
+    device: torch.device | None = None,
 ) -> None:
-    """Freezes the model and gives the chosen maps of its layers their adapters. It computes what it did before: the
-    second matrices are zero, the first ones drawn as PEFT does, uniform within 1 / sqrt(inputs).
+    """Freezes the model, but for an untrained head, and gives the chosen maps of its layers their adapters. It computes
+    what it did before: the second matrices are zero, the first ones drawn as PEFT does, uniform within 1 /
+    sqrt(inputs).
 
     Matrices that `quantize_base` packs are packed on `device` by `begin_adapter`, when their weights are there. Raises
     InputError where the model has no map of these names.
     """
     generator = torch.Generator().manual_seed(seed)
+    assert isinstance(model, nn.Module), "every model is one"
     trained = tables_of(model) if config.embeddings == "train" else frozenset[str]()
+    trained |= model.head_names if isinstance(model, OfTransformers) else frozenset()
     for name, weight in model.named_parameters():
         weight.requires_grad = name in trained
     frozen = {name for name, _ in model.named_parameters()} - trained
     there: set[str] = set()
     for owner, attribute, parts in [*fused_maps(model)]:
         there |= {part.name for part in parts}
-        if config.quantize_base == "nf4":
+        if config.quantize_base == "nf4" and (
+            not isinstance(model, OfTransformers) or model.packs(attribute)
+        ):
             linear = getattr(owner, attribute)
             rows = tuple(part.rows for part in parts)
             setattr(owner, attribute, FourBitLinear(linear, rows, device=device or linear.weight.device))
@@ -252,6 +286,9 @@ def tables_of(model: nn.Module) -> frozenset[str]:
 
 def fused_maps(model: nn.Module) -> Iterator[tuple[nn.Module, str, tuple[Part, ...]]]:
     """Every linear map of the layers: its owner, its name there, and the maps that are fused in it."""
+    if isinstance(model, OfTransformers):
+        yield from model.fused_maps()
+        return
     for module in model.modules():
         match module:
             case SelfAttention():
@@ -283,13 +320,16 @@ def adapted_maps(model: nn.Module) -> Iterator[Adapted]:
             yield Adapted(name, module)
 
 
-def described(model: Transformer, config: LoraAdapter) -> str:
+def described(model: Transformer | OfTransformers, config: LoraAdapter) -> str:
     """One line on what is trained."""
+    assert isinstance(model, nn.Module), "every model is one"
     maps = [*adapted_maps(model)]
     packed = four_bit_maps(model)
     count = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
     kind = "DoRA" if config.dora else "rsLoRA" if config.rslora else "LoRA"
     also = ", and the embeddings in full" if config.embeddings == "train" else ""
+    if isinstance(model, OfTransformers) and model.head_names:
+        also += ", and the head in full"
     bits = f"; {len(packed)} frozen matrices are kept in 4 bits" if packed else ""
     return (
         f"{kind} of rank {config.rank} on {sum(len(each.linear.lora_b) for each in maps)} maps, times "

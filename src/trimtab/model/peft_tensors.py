@@ -1,6 +1,6 @@
 """The matrices of an adapter under the names that PEFT gives them in transformers' models, and back."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -11,7 +11,10 @@ from trimtab.errors import InputError, input_error
 from trimtab.model.block import DecoderBlock, EncoderBlock
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.model.lora import LoraLinear
+from trimtab.model.lora import LoraLinear, adapted_maps
+from trimtab.model.module.linear_maps import shortest_names, target_of
+from trimtab.model.module.module_model import PREFIX as OF_NETWORK
+from trimtab.model.module.module_model import ModuleModel
 
 PREFIX = "base_model.model"
 OF_MARIAN = {"o_proj": "out_proj", "up_proj": "fc1", "down_proj": "fc2"}
@@ -23,9 +26,12 @@ HEAD = f"{PREFIX}.lm_head.weight"
 MOST_NAMED = 3
 
 
-def peft_tensors(model: DecoderOnly | EncoderDecoder) -> Iterator[tuple[str, Tensor]]:
-    """Every matrix of the adapter by its name in PEFT, as a view of the rows that hold it here; and the embeddings
-    where they are trained beside it."""
+def peft_tensors(model: DecoderOnly | EncoderDecoder | ModuleModel) -> Iterator[tuple[str, Tensor]]:
+    """Every matrix of the adapter by its name in PEFT, as a view of the rows that hold it here; and the embeddings, or
+    the head, where they are trained beside it."""
+    if isinstance(model, ModuleModel):
+        yield from _of_module(model)
+        return
     if isinstance(model, DecoderOnly):
         for number, block in enumerate(model.decoder.blocks):
             yield from _of_block(block, f"{PREFIX}.model.layers.{number}", inner="mlp.", other={})
@@ -37,6 +43,15 @@ def peft_tensors(model: DecoderOnly | EncoderDecoder) -> Iterator[tuple[str, Ten
     for side, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
         for number, block in enumerate(stack.blocks):
             yield from _of_block(block, f"{PREFIX}.model.{side}.layers.{number}", inner="", other=OF_MARIAN)
+
+
+def _of_module(model: ModuleModel) -> Iterator[tuple[str, Tensor]]:
+    """Maps of transformers' modules have the names that they have there."""
+    for each in adapted_maps(model):
+        path, (part,) = each.name.removeprefix(OF_NETWORK), each.linear.parts
+        yield from _of_map(each.linear, f"{PREFIX}.", {part.name: path})
+    for name in sorted(model.head_names):
+        yield f"{PREFIX}.{name.removeprefix(OF_NETWORK)}", model.get_parameter(name)
 
 
 def _of_block(
@@ -69,7 +84,7 @@ def _of_map(linear: LoraLinear, owner: str, other: Mapping[str, str]) -> Iterato
 
 @torch.no_grad()
 def take_peft_tensors(
-    model: DecoderOnly | EncoderDecoder, tensors: Mapping[str, Tensor], *, name: str
+    model: DecoderOnly | EncoderDecoder | ModuleModel, tensors: Mapping[str, Tensor], *, name: str
 ) -> None:
     """Fills the adapter of a model; InputError where matrices are missing, left over or of another shape."""
     wanted = dict(peft_tensors(model))
@@ -118,6 +133,23 @@ def peft_settings(
     }
 
 
+def peft_settings_of_module(config: LoraAdapter, model: ModuleModel, *, base: str) -> dict[str, object]:
+    """The same of an adapter on a module of transformers."""
+    chosen = [each.name.removeprefix(OF_NETWORK) for each in adapted_maps(model)]
+    head = sorted({_head_of(name) for name in model.head_names})
+    return peft_settings(config, base=base) | {
+        "task_type": "SEQ_CLS" if head else "SEQ_2_SEQ_LM",
+        "target_modules": shortest_names(model.network, chosen),
+        "modules_to_save": head or None,
+    }
+
+
+def _head_of(name: str) -> str:
+    """`network.bert.pooler.dense.weight` is of the module `pooler`, and `network.classifier.weight` of `classifier`."""
+    modules = name.removeprefix(OF_NETWORK).split(".")[:-1]
+    return modules[1] if len(modules) > 1 and modules[1] == "pooler" else modules[0]
+
+
 PLAIN = {
     "peft_type": ("LORA",),
     "bias": ("none",),
@@ -132,10 +164,15 @@ PLAIN = {
 """Settings of PEFT, and which values of them mean LoRA as it is here."""
 
 
-def settings_of_peft(said: Mapping[str, object], *, name: str) -> LoraAdapter:
+def settings_of_peft(
+    said: Mapping[str, object], *, name: str, tensors: Iterable[str] | None = None
+) -> LoraAdapter:
     """The adapter that an `adapter_config.json` describes; InputError with the first setting that is not LoRA or DoRA
-    on linear maps of the layers."""
+    on linear maps of the layers. Of one on a module of transformers the names of its `tensors` say which maps it has,
+    and whether a head."""
     for key, allowed in PLAIN.items():
+        if tensors is not None and key == "modules_to_save":
+            continue  # a tensor too many or too few is found when they are taken
         if key in said and said[key] not in allowed:
             raise input_error(
                 f"{name}: trimtab reads plain LoRA and DoRA alone",
@@ -145,7 +182,10 @@ def settings_of_peft(said: Mapping[str, object], *, name: str) -> LoraAdapter:
             )
     targets: Any = said.get("target_modules")
     names = sorted(map(str, targets)) if isinstance(targets, list | tuple | set) else []
-    native = tuple(TO_NATIVE.get(each, each) for each in names)
+    native: tuple[object, ...] = tuple(TO_NATIVE.get(each, each) for each in names)
+    if tensors is not None:
+        paths = {key.removeprefix(f"{PREFIX}.").split(".lora_")[0] for key in tensors if ".lora_" in key}
+        native = tuple(sorted({str(target_of(path)) for path in paths}))
     try:
         return LoraAdapter.model_validate(
             {
@@ -154,7 +194,7 @@ def settings_of_peft(said: Mapping[str, object], *, name: str) -> LoraAdapter:
                 "rslora": bool(said.get("use_rslora", False)),
                 "dora": bool(said.get("use_dora", False)),
                 "targets": native,
-                "embeddings": "train" if said.get("modules_to_save") else "frozen",
+                "embeddings": "train" if tensors is None and said.get("modules_to_save") else "frozen",
             }
         )
     except ValueError as error:

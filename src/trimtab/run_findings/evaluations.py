@@ -173,6 +173,21 @@ TAGS_UNLIKE_TRAINING = RunFinding(
     ),
 )
 
+ADAPTER_OF_PACKED_BASE = RunFinding(
+    code="E904",
+    name="adapter-of-packed-base",
+    severity="warning",
+    when="when an adapter is used beside its base",
+    seen="the adapter was trained on a base in 4 bits, and is used on the weights in their full precision",
+    why=(
+        "It learned to make up for the rounding of its base, as far as a product of thin matrices can. On other "
+        "numbers the answers differ a little from those of the run, whose own evaluations were on the packed base."
+    ),
+    fix="name the run by itself, which packs its base as in training, or export it by `--to hf` and measure that",
+    home="inference/adapter_folder.py",
+    symptoms=("worse when translating than in validation", "worse after merge"),
+)
+
 TRANSLATIONS_REPEAT_THEMSELVES = RunFinding(
     code="E903",
     name="translations-repeat-themselves",
@@ -238,6 +253,7 @@ ALL = (
     ATTENTION_SINKS,
     COLLAPSED_OUTPUTS,
     TAGS_UNLIKE_TRAINING,
+    ADAPTER_OF_PACKED_BASE,
     TRANSLATIONS_REPEAT_THEMSELVES,
     EVALUATION_NOT_FINITE,
     VALIDATION_CHANGED,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from jaxtyping import Float
@@ -22,7 +23,8 @@ def multipliers_of(
 ) -> dict[str, float]:
     """By the name of each parameter, what the learning rate is multiplied by for it.
 
-    Raises InputError if they are not all 1 and nobody says what each parameter is for.
+    Raises InputError if they are not all 1 and nobody says what each parameter is for, and for a pattern that fits no
+    name.
     """
     if config == LearningRateMultipliers():
         return dict.fromkeys(names, 1.0)
@@ -35,12 +37,21 @@ def multipliers_of(
     names = list(names)
     depths = {name: int(found[2]) for name in names if (found := OF_LAYER.search(name))}
     last = max(depths.values(), default=-1)
+    for pattern in config.names:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise input_error(
+                "learning_rate_multipliers.names: no weight of the model has such a name",
+                got=pattern,
+                allowed=", ".join(names[:4]) + ", ...",
+                fix=f"write one of them, or a pattern such as `{names[-1].rpartition('.')[0] or names[-1]}*`",
+            )
     factors: dict[str, float] = {}
     for name in names:
         role = role_of(name)
         # Tables lie below all layers; what is outside of the layers otherwise, behind them.
         depth = depths.get(name, -1 if role == "embedding" else last)
-        factors[name] = getattr(config, role) * config.layer_decay ** (last - depth)
+        of_group = [factor for pattern, factor in config.names.items() if fnmatchcase(name, pattern)]
+        factors[name] = getattr(config, role) * config.layer_decay ** (last - depth) * [1.0, *of_group][-1]
     return factors
 
 

@@ -33,10 +33,13 @@ def load_frozen_weights(parts: Parts) -> None:
     model = parts.recipe.model
     if parts.recipe.adapter is None:
         return
-    if isinstance(model, PretrainedModel):
-        take_pretrained(parts.model, model.path, sha256=model.sha256)
-    else:
-        take_frozen_start(parts)
+    match model:
+        case PretrainedModel():
+            take_pretrained(parts.model, model.path, sha256=model.sha256)
+        case TransformersModel():
+            parts.model.fill(model.path, sha256=model.sha256)
+        case _:
+            take_frozen_start(parts)
     begin_adapter(parts.model)
 
 

@@ -28,14 +28,16 @@ def without_paths(recipe: Recipe) -> dict[str, Any]:
             del written[key]
     # What these hold has fingerprints too: `model.sha256` and that of the tokenizer.
     for part in (tree["model"], tree["data"]["tokenizer"]):
-        if part["kind"] == "pretrained":
+        if part["kind"] in ("pretrained", "transformers"):
             del part["path"]
     return tree
 
 
 def as_marked_now(saved: Mapping[str, str]) -> dict[str, str]:
-    """Fingerprints of a checkpoint without the path of a `dataset`, which versions before this one counted as a part of
-    the data, so that their runs resume where the folder was moved too."""
+    """Fingerprints of a checkpoint without the paths of a `dataset` and of a pretrained model that transformers
+    computes, which versions before this one counted, so that their runs resume where the folder was moved too."""
+    if saved.get("recipe.model.kind") == '"transformers"':
+        saved = {name: mark for name, mark in saved.items() if name != "recipe.model.path"}
     if TRAIN_MARK not in saved:
         return {**saved}
     corpora = json.loads(saved[TRAIN_MARK])

@@ -74,8 +74,10 @@ def _vocabulary(folder: Path, special: frozenset[int], *, rows: int) -> Vocabula
         raise input_error(
             f"{folder}: source and target have a vocabulary each",
             got="target_vocab.json",
-            allowed="a folder with one vocabulary, or a run with any",
-            fix="if it is the export of a run, change the run's vocabulary and export it again",
+            allowed="a folder with one vocabulary, or a run with any that trimtab trained",
+            fix="change the vocabulary of the run that it is the export of, and export that again"
+            if (folder / "trimtab" / "export.json").is_file()
+            else "use it as it is: `model: {kind: pretrained, path: ...}` reads and trains both vocabularies",
         )
     if all((folder / name).is_file() for name in (*MARIAN, TABLE)):
         return _table(folder, MARIAN)

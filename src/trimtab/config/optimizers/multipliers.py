@@ -1,6 +1,6 @@
 """Learning rates by what a weight is for."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -31,3 +31,7 @@ class LearningRateMultipliers(Settings):
     """Factor from each layer to the one below it, beside that of the role: the last layer of a stack has 1, the one
     before it this, and so on; embeddings have that of a layer below the first. 0.75 to 0.95 is usual for fine-tuning
     (ULMFiT, arXiv 1801.06146, section 3.2; BEiT, arXiv 2106.08254)."""
+    names: dict[str, Annotated[float, Field(ge=1e-4, le=1e4)]] = Field(default={}, max_length=100)
+    """Factors for groups of weights by patterns over their names, as in `freeze`: `{"encoder.*": 0.1}`. They come
+    beside those of the role and the layer; of several patterns that fit, the last one counts. A pattern that fits no
+    weight is refused."""

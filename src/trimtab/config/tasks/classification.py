@@ -112,13 +112,16 @@ def _transforms(recipe: Recipe) -> Iterator[Complaint]:
 
 def _export(recipe: Recipe) -> Iterator[Complaint]:
     pretrained = isinstance(recipe.model, TransformersModel)
-    if [each for each in recipe.export if each != "hf" or not pretrained]:
+    allowed = ("hf", "peft") if recipe.adapter is not None else ("hf",)
+    if [each for each in recipe.export if each not in allowed or not pretrained]:
         yield Complaint(
             path="export",
             what="this export target supports no classifiers"
             if pretrained
             else "no export target supports classifiers",
             got=", ".join(recipe.export),
-            allowed="hf, with a pretrained model" if pretrained else "nothing, with an encoder of its own",
+            allowed=f"{' or '.join(allowed)}, with a pretrained model"
+            if pretrained
+            else "nothing, with an encoder of its own",
             fix="remove it",
         )

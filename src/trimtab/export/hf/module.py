@@ -48,12 +48,22 @@ def write(trained: Trained, model: Seq2SeqModule, folder: Path) -> None:
     copy_kept_files(files, folder)
     write_network(model.network, folder)
     write_config(files, folder)
+    write_search(trained, model, folder)
+    write_languages(trained, folder)
+
+
+def write_search(trained: Trained, model: Seq2SeqModule, folder: Path) -> None:
+    """Writes the settings of `generate`, which are those of trimtab's search."""
     forced = {} if model.forced_first is None else {"forced_bos_token_id": model.forced_first}
     searched = search(trained)
     target = trained.tokenizers.target
     assert isinstance(target, SideTokenizer), "a pretrained translator has its own"
     searched["suppress_tokens"] = sorted({*searched["suppress_tokens"], *target.unspelled})
-    _write(folder / GENERATION, {**searched, **forced})
+    write_object(folder / GENERATION, {**searched, **forced})
+
+
+def write_languages(trained: Trained, folder: Path) -> None:
+    """Writes the languages of the recipe into the settings of the tokenizer."""
     tokenizer = trained.recipe.data.tokenizer
     codes = {
         "src_lang": getattr(tokenizer, "source_language", None),
@@ -62,7 +72,8 @@ def write(trained: Trained, model: Seq2SeqModule, folder: Path) -> None:
     told = {key: code for key, code in codes.items() if code is not None}
     if trained.tokenizers.source.frame.before or told.keys() == codes.keys():
         path = folder / SETTINGS
-        _write(path, {**(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}), **told})
+        said = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        write_object(path, {**said, **told})
 
 
 def copy_kept_files(files: Path, folder: Path) -> None:
@@ -92,7 +103,7 @@ def write_network(network: Any, folder: Path) -> None:
 def write_config(files: Path, folder: Path, **changes: Any) -> None:
     """Writes the settings of the model as they were, with these changes."""
     kept = {key: value for key, value in read_object(files, CONFIG).items() if key not in OF_FILES}
-    _write(folder / CONFIG, {**kept, "dtype": "float32", **changes})
+    write_object(folder / CONFIG, {**kept, "dtype": "float32", **changes})
 
 
 class ModuleEngine:
@@ -167,5 +178,6 @@ def reads_prefix(trained: Trained) -> Sequence[str]:
     return (prefix,) if prefix else ()
 
 
-def _write(path: Path, content: Any) -> None:
+def write_object(path: Path, content: Any) -> None:
+    """Writes plain data as JSON."""
     path.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")

@@ -10,17 +10,23 @@ import torch
 from safetensors.torch import save
 
 from trimtab.config.export_targets import obstacles
+from trimtab.config.load import load_recipe
 from trimtab.config.pretrained.place import GGUF
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Recipe
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.errors import Problem, input_error
 from trimtab.export.hf.library import quiet, require_transformers
 from trimtab.export.hf.llama_opened import OpenedText
 from trimtab.export.hf.llama_shape import class_name, generation
+from trimtab.export.hf.module import OpenedModule
 from trimtab.export.hf.pretrained_tokenizer import write_pretrained_tokenizer
+from trimtab.export.manifest import RECIPE, without_base
+from trimtab.export.peft import module
 from trimtab.export.target import TargetCard, Trained, decoder_of
+from trimtab.model.module.seq2seq import Seq2SeqModule
 from trimtab.model.peft_tensors import HEAD, PREFIX, peft_settings, peft_tensors
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
@@ -28,7 +34,7 @@ CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 
 @dataclass(slots=True)
 class Peft:
-    """The adapter of a language model, without its base."""
+    """The adapter of a pretrained model, without its base; see `module` for those that transformers computes."""
 
     name: str = "peft"
     files: tuple[str, ...] = (WEIGHTS,)
@@ -40,7 +46,7 @@ class Peft:
         require_transformers()
         require_peft()
         found = obstacles("peft", model=recipe.model, transforms=recipe.data.transforms)
-        if recipe.adapter is not None and not isinstance(recipe.model, PretrainedModel):
+        if recipe.adapter is not None and not isinstance(recipe.model, PretrainedModel | TransformersModel):
             found.append(
                 Problem(
                     what="model: PEFT loads an adapter onto a model of transformers, and this one adapts a run",
@@ -62,8 +68,13 @@ class Peft:
 
     def write(self, trained: Trained, folder: Path) -> None:
         """The matrices, their settings, and the tokenizer of the model."""
-        model, recipe = decoder_of(trained), trained.recipe
+        recipe = trained.recipe
         assert recipe.adapter is not None, "runs without one are refused"
+        self.bits = 4 if recipe.adapter.quantize_base == "nf4" else 32
+        if isinstance(trained.model, Seq2SeqModule):
+            module.write_translator(trained, trained.model, folder)
+            return
+        model = decoder_of(trained)
         assert isinstance(recipe.model, PretrainedModel), "an adapter needs a pretrained model"
         tensors = {name: each.detach().float().cpu().contiguous() for name, each in peft_tensors(model)}
         if (table := tensors.get(f"{PREFIX}.model.embed_tokens.weight")) is not None and HEAD not in tensors:
@@ -75,25 +86,21 @@ class Peft:
         assert isinstance(trained.tokenizer, FastTokenizer), "a pretrained model has its own"
         write_pretrained_tokenizer(trained.tokenizer, folder, window=recipe.data.max_tokens)
         _write_generation(trained, folder)
-        self.bits = 4 if recipe.adapter.quantize_base == "nf4" else 32
 
     def open(
         self, folder: Path, recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device | None
     ) -> NoReturn:
         """Refuses: the folder has no model in it."""
-        raise input_error(
-            f"{folder}: an adapter without its model",
-            got="an export for peft",
-            allowed="a model and an adapter",
-            fix=f"name the model, and `--adapter {folder}`",
-        )
+        raise without_base(folder)
 
-    def as_users_open_it(self, folder: Path) -> OpenedText:
+    def as_users_open_it(self, folder: Path) -> OpenedText | OpenedModule:
         """What PEFT makes of the draft on the model that it was trained on, on the CPU in float32; its base is in 4
         bits where it was."""
         from peft import PeftModel
         from transformers import AutoModelForCausalLM, BitsAndBytesConfig, GenerationConfig
 
+        if isinstance(load_recipe(folder / RECIPE).recipe.model, TransformersModel):
+            return module.opened_translator(folder, bits=self.bits)
         base = Path(json.loads((folder / CONFIG).read_text(encoding="utf-8"))["base_model_name_or_path"])
         given: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False, "dtype": torch.float32}
         given |= {"gguf_file": base.name} if base.suffix == GGUF else {"use_safetensors": True}
@@ -116,6 +123,8 @@ class Peft:
     def card(self, trained: Trained, *, name: str, tags: Sequence[str] = ()) -> TargetCard:
         """How PEFT uses the folder."""
         model = trained.recipe.model
+        if isinstance(model, TransformersModel):
+            return module.card(trained, name=name, limits=_limits(trained))
         assert isinstance(model, PretrainedModel), "an adapter needs a pretrained model"
         base, folder = (json.dumps(each, ensure_ascii=False) for each in (Path(model.path).name, name))
         return TargetCard(
@@ -130,13 +139,17 @@ class Peft:
                 "written = model.generate(**batch, max_new_tokens=64)\n"
                 "print(tokenizer.batch_decode(written, skip_special_tokens=True)[0])"
             ),
-            limits=(
-                *_of_bits(trained),
-                f"It was trained on rows of at most {trained.recipe.data.max_tokens} tokens.",
-                "It fits the very weights that it was trained on, whose sha256 is in `trimtab/trained.yaml`.",
-            ),
+            limits=_limits(trained),
             class_name=class_name(model),
         )
+
+
+def _limits(trained: Trained) -> tuple[str, ...]:
+    return (
+        *_of_bits(trained),
+        f"It was trained on rows of at most {trained.recipe.data.max_tokens} tokens.",
+        "It fits the very weights that it was trained on, whose sha256 is in `trimtab/trained.yaml`.",
+    )
 
 
 def _of_bits(trained: Trained) -> tuple[str, ...]:

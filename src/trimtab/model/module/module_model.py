@@ -1,7 +1,7 @@
 """What models share whose layers are a module of transformers; see `types.TrainableModel`."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import torch
@@ -10,6 +10,9 @@ from torch import Tensor, nn
 
 from trimtab.config.optimizers import Role
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.model.four_bit import four_bit_maps
+from trimtab.model.lora import Part
+from trimtab.model.module.linear_maps import kept_wide, linear_maps
 from trimtab.model.module.network import fill_network, shared_names, state_without_doubles
 from trimtab.model.pretrained import Taken
 from trimtab.model.roles import role_in
@@ -85,6 +88,25 @@ class ModuleModel(nn.Module):
         """Puts the weights of a folder in; see `network.fill_network`."""
         return fill_network(self.network, path, sha256=sha256, fresh=self.fresh)
 
+    def fused_maps(self) -> Iterator[tuple[nn.Module, str, tuple[Part, ...]]]:
+        """Each linear map of the layers, for adapters: its owner, its name there, and what it is."""
+        for each in [*linear_maps(self.network, self.blocks)]:
+            rows = getattr(each.owner, each.attribute).out_features
+            yield each.owner, each.attribute, (Part(each.name, rows, adapted=False),)
+
+    def packs(self, attribute: str) -> bool:
+        """Whether maps of this name are packed in 4 bits where an adapter asks for it."""
+        return attribute not in kept_wide(self.network)
+
+    @property
+    def head_names(self) -> frozenset[str]:
+        """Names of the weights of a head, which an adapter trains in full beside it; see `fresh`."""
+        if not self.fresh:
+            return frozenset()
+        return frozenset(
+            name for name, _ in self.named_parameters() if name.removeprefix(PREFIX).startswith(self.fresh)
+        )
+
     def compile_blocks(self) -> None:
         """Compiles each block. (Runs do not ask for it: padded rows come in many shapes.)"""
         for block in self.blocks:
@@ -92,8 +114,9 @@ class ModuleModel(nn.Module):
 
     @torch.no_grad()
     def num_parameters(self) -> int:
-        """Numbers in its weights, tied ones once."""
-        return sum(parameter.numel() for parameter in self.parameters())
+        """Numbers in its weights, tied ones once, packed ones too."""
+        packed = sum(each.in_features * each.out_features for each in four_bit_maps(self))
+        return sum(parameter.numel() for parameter in self.parameters()) + packed
 
     def role_of(self, name: str) -> Role:
         """What a parameter is for, by its name in `named_parameters`."""

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from trimtab.config.pretrained.families import FAMILIES, Family
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.errors import input_error
+from trimtab.model.lora import base_weights
 from trimtab.model.pretrained import Taken, open_weights, refused, sha256_of
 
 DROPPED = ("model_type", "attn_implementation", "_attn_implementation", "_attn_implementation_internal")
@@ -115,7 +116,7 @@ def fill_network(network: Any, path: str, *, sha256: str | None = None, fresh: t
     loaded, told = _loaded(network, folder)
     _check_told(told, path=path, fresh=fresh)
     given = loaded.state_dict()
-    own = network.state_dict()
+    own = base_weights(network)
     missing = {each for each in told["missing_keys"] if each.startswith(fresh)} if fresh else set[str]()
     for name, tensor in given.items():
         if name not in own or own[name].shape != tensor.shape:
@@ -195,7 +196,8 @@ def _wrongly_shared(network: Any, loaded: Any) -> Iterator[tuple[str, str]]:
     """Pairs of names that share a tensor here and hold different numbers in the files."""
     other = loaded.state_dict(keep_vars=True)
     for name, first in shared_names(network).items():
-        if not torch.equal(other[name], other[first]):
+        # Biases of a packed map have a second name within it, which no file knows.
+        if name in other and not torch.equal(other[name], other[first]):
             yield name, first
 
 

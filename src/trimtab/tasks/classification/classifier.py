@@ -14,14 +14,20 @@ from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.given_path import RUN, path_text
 from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
-from trimtab.data.stored_tokenizer import load_stored
+from trimtab.config.tokenizer import PretrainedTokenizer
+from trimtab.config.transformers_model import TransformersModel
+from trimtab.data.side_tokenizers import read_side
+from trimtab.data.stored_tokenizer import AnyTokenizer, load_stored
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import build_transforms
 from trimtab.decode.given_texts import checked_texts
 from trimtab.device import choose_device
 from trimtab.errors import input_error
+from trimtab.inference.adapter_folder import RECIPE, put_adapter, recipe_of_adapter
 from trimtab.inference.chosen_weights import chosen_weights
-from trimtab.inference.load import check_tokenizers, load_weights
+from trimtab.inference.load import check_tokenizers, load_weights, with_base
+from trimtab.inference.pretrained import is_pretrained
+from trimtab.model.lora import add_lora, begin_adapter
 from trimtab.model.module.classifier import ModuleClassifier
 from trimtab.step.precision import resolve_precision
 from trimtab.tasks.classification.batches import Batching, plan_shape
@@ -31,6 +37,8 @@ from trimtab.tasks.classification.labels import Labels, load_labels
 from trimtab.tasks.classification.model import SequenceClassifier
 from trimtab.tasks.classification.validation import log_probabilities
 
+OF_EXPORT = "trimtab"
+"""Where an exported adapter has the labels and the recipe of its run."""
 LINES_AT_ONCE = 256
 """Lines read ahead and scored together."""
 
@@ -55,13 +63,15 @@ class Classifier:
     """A checkpoint's model on its device, with the tokenizer and the labels that belong to it."""
 
     recipe: Recipe
-    checkpoint: Checkpoint
+    checkpoint: Checkpoint | None
+    """None for an exported adapter."""
     model: SequenceClassifier | ModuleClassifier
     reader: TextReader
     labels: Labels
 
     def __repr__(self) -> str:
-        return f"Classifier({str(self.checkpoint.folder)!r}, {len(self.labels)} labels)"
+        place = self.checkpoint.folder if self.checkpoint else self.recipe.model.kind
+        return f"Classifier({str(place)!r}, {len(self.labels)} labels)"
 
     def classify(self, lines: Iterable[str]) -> Iterator[Classified]:
         """The label of each line with the probabilities of all labels, in order and in bounded memory. Of a line of
@@ -91,14 +101,22 @@ class Classifier:
         return back
 
 
-def load_classifier(spec: Path | str, *, device: str | None = None) -> Classifier:
-    """The classifier of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision.
+def load_classifier(
+    spec: Path | str, *, device: str | None = None, adapter: Path | str | None = None
+) -> Classifier:
+    """The classifier of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision. With an `adapter`, the run that
+    trained one or what `export --to peft` made of it, `spec` is the pretrained encoder that it was trained on.
 
     Raises InputError if there is no such run or checkpoint, it is no classifier, the checkpoint is damaged, or
-    recipe, tokenizer or labels are not those that it was trained with.
+    recipe, tokenizer or labels are not those that it was trained with; and where an adapter belongs to other weights.
     """
-    place = choose_device(device)
-    checkpoint = resolve_checkpoint(path_text(spec, name="run", allowed=RUN))
+    if adapter is not None:
+        return _adapted(Path(path_text(spec, name="run", allowed=RUN)), Path(adapter), device=device)
+    return _of_run(path_text(spec, name="run", allowed=RUN), device=device)
+
+
+def _of_run(spec: str, *, device: str | None, base: Path | None = None) -> Classifier:
+    checkpoint = resolve_checkpoint(spec)
     run = RunFolder(checkpoint.run)
     recipe = load_recipe(run.recipe).recipe
     if recipe.task != "classification":
@@ -108,11 +126,54 @@ def load_classifier(spec: Path | str, *, device: str | None = None) -> Classifie
             allowed="a run with `task: classification`",
             fix="name a run of this task",
         )
+    recipe = recipe if base is None else with_base(recipe, base)
     tokenizer, labels = load_stored(run.tokenizer), load_labels(run.tokenizer)
     check_tokenizers(Tokenizers(tokenizer, tokenizer), run, checkpoint)
     check_labels(labels, run, checkpoint)
     model = classifier_of(recipe, tokenizer, num_labels=len(labels))
+    if recipe.adapter is not None:
+        assert isinstance(recipe.model, TransformersModel), "other kinds are refused with the recipe"
+        assert isinstance(model, ModuleClassifier), "that is what such a recipe describes"
+        add_lora(model, recipe.adapter, seed=recipe.seed, device=choose_device(device))
+        model.fill(recipe.model.path, sha256=recipe.model.sha256)
+        begin_adapter(model)
     load_weights(model, run, chosen_weights(checkpoint, recipe), checkpoint=checkpoint)
+    return _ready(recipe, checkpoint, model, labels=labels, tokenizer=tokenizer, device=device)
+
+
+def _adapted(folder: Path, adapter: Path, *, device: str | None) -> Classifier:
+    """A pretrained encoder with an adapter and the head that was trained beside it."""
+    recipe = recipe_of_adapter(adapter, base=str(folder))
+    if not is_pretrained(folder) or not isinstance(recipe.model, TransformersModel):
+        raise input_error(
+            f"--adapter: {folder} is no pretrained encoder",
+            got=f"{folder}, and an adapter of `model.kind: {recipe.model.kind}`",
+            allowed="the folder with the config.json of the model that the adapter was trained on",
+            fix=f"name {recipe.model.path}"
+            if isinstance(recipe.model, TransformersModel)
+            else "name a run that adapted a pretrained encoder",
+        )
+    if (adapter / RECIPE).is_file():
+        return _of_run(str(adapter), device=device, base=folder)
+    labels = load_labels(adapter / OF_EXPORT)
+    tokenizer = read_side(PretrainedTokenizer(path=str(folder)), "source", task="classification")
+    model = classifier_of(with_base(recipe, folder), tokenizer, num_labels=len(labels))
+    assert isinstance(model, ModuleClassifier), "that is what such a recipe describes"
+    taken = model.fill(str(folder), sha256=recipe.model.sha256)
+    put_adapter(model, adapter, base=str(folder), sha256=taken.sha256)
+    return _ready(recipe, None, model, labels=labels, tokenizer=tokenizer, device=device)
+
+
+def _ready(
+    recipe: Recipe,
+    checkpoint: Checkpoint | None,
+    model: SequenceClassifier | ModuleClassifier,
+    *,
+    labels: Labels,
+    tokenizer: AnyTokenizer,
+    device: str | None,
+) -> Classifier:
+    place = choose_device(device)
     if place.type == "cuda":
         half = torch.float16 if resolve_precision("auto", place) == "fp16_mixed" else torch.bfloat16
         model = model.half_precision_copy(half)

@@ -2,7 +2,9 @@
 texts."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ import numpy as np
 import torch
 
 from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.config.render import render_recipe
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import open_corpora
 from trimtab.data.stored_sides import FILES
@@ -17,11 +21,17 @@ from trimtab.errors import RunFailed, input_error
 from trimtab.export.draft import check_place, draft_folder
 from trimtab.export.hf.library import open_tokenizer, quiet
 from trimtab.export.hf.module import copy_kept_files, write_config, write_network
+from trimtab.export.peft.module import head_modules, opened_network, write_adapter, write_tokenizer
+from trimtab.export.peft.target import require_peft
+from trimtab.export.public_recipe import public
 from trimtab.export.quantized import Quantized
 from trimtab.export.target import Target
 from trimtab.export.write_export import GivenText
+from trimtab.inference.adapter_folder import TRAINED
+from trimtab.model.lora import merged_copy
 from trimtab.model.module.classifier import ModuleClassifier
-from trimtab.tasks.classification.classifier import Classifier, load_classifier
+from trimtab.tasks.classification.classifier import OF_EXPORT, Classifier, load_classifier
+from trimtab.tasks.classification.labels import LABELS_FILE
 
 TEXTS, BOUND = 200, 1e-5
 """Texts of the proof, and by how much a probability may differ."""
@@ -76,15 +86,23 @@ def export_classifier(
     run: Path | str, target: Target, out: Path, *, given: GivenText, quantized: Quantized
 ) -> LabelExport:
     """See `Task.export`: probabilities must be within 1e-5 of the trainer's on texts of the run's own sets. Only
-    classifiers with a pretrained encoder have a class in transformers, and only `hf` writes it."""
+    classifiers with a pretrained encoder have a class in transformers, which `hf` writes, an adapter merged; `peft`
+    writes the adapter and the head alone."""
     classifier = load_classifier(run, device="cpu")
-    model = classifier.model
-    if target.name != "hf" or not isinstance(model, ModuleClassifier):
+    model, adapter = classifier.model, classifier.recipe.adapter
+    if target.name not in ("hf", "peft") or not isinstance(model, ModuleClassifier):
         raise input_error(
             f"export: {run} is a classifier",
             got=f"--to {target.name}, of a model of the kind {classifier.recipe.model.kind}",
-            allowed="--to hf, of a classifier with a pretrained encoder",
+            allowed="--to hf or, with an adapter, --to peft, of a classifier with a pretrained encoder",
             fix="label texts with `trimtab classify RUN`",
+        )
+    if target.name == "peft" and adapter is None:
+        raise input_error(
+            "adapter: the run has none, so there is nothing to write in PEFT's format",
+            got="all weights trained",
+            allowed="a run with `adapter: {kind: lora}`",
+            fix="export the whole model: `--to hf`",
         )
     if given != GivenText():
         raise input_error(
@@ -93,38 +111,85 @@ def export_classifier(
             allowed="neither",
             fix="leave --source, --reference and --tag out",
         )
-    check_place(out, run=classifier.checkpoint.run)
+    checkpoint = classifier.checkpoint
+    assert checkpoint is not None, "a run has one"
+    check_place(out, run=checkpoint.run)
     with draft_folder(out) as draft:
-        files = RunFolder(classifier.checkpoint.run).tokenizer / FILES
-        copy_kept_files(files, draft)
-        write_network(model.network, draft)
-        names = dict(enumerate(classifier.labels.names))
-        write_config(
-            files,
-            draft,
-            architectures=[type(model.network).__name__],
-            id2label=names,
-            label2id={name: number for number, name in names.items()},
-            problem_type="single_label_classification",
-        )
-        gate = compare(classifier, draft)
+        files = RunFolder(checkpoint.run).tokenizer / FILES
+        if target.name == "peft":
+            open_network = write_adapted(classifier, model, files, draft)
+        else:
+            open_network = write_whole(classifier, merged_copy(model), files, draft)
+        gate = compare(classifier, draft, open_network)
         if not gate.passed:
             raise RunFailed(f"the export differs from the trainer; nothing was written\n{gate.render()}")
         text = json.dumps(gate.to_dict(), indent=2) + "\n"
         (draft / "gate.json").write_text(text, encoding="utf-8")
-    return LabelExport(out, target.name, classifier.checkpoint.step, gate)
+    return LabelExport(out, target.name, checkpoint.step, gate)
+
+
+def write_whole(
+    classifier: Classifier, model: ModuleClassifier, files: Path, folder: Path
+) -> Callable[[], Any]:
+    """Writes the whole model, and gives what opens it as its users do."""
+    from transformers import AutoModelForSequenceClassification
+
+    copy_kept_files(files, folder)
+    write_network(model.network, folder)
+    architectures = [type(model.network).__name__]
+    write_config(
+        files,
+        folder,
+        architectures=architectures,
+        problem_type="single_label_classification",
+        **named_labels(classifier),
+    )
+    return lambda: AutoModelForSequenceClassification.from_pretrained(
+        folder, local_files_only=True, trust_remote_code=False, use_safetensors=True
+    )
+
+
+def write_adapted(
+    classifier: Classifier, model: ModuleClassifier, files: Path, folder: Path
+) -> Callable[[], Any]:
+    """Writes the adapter and the head, what `trimtab classify --adapter` has to know besides, and gives what opens them
+    on their base."""
+    from transformers import AutoModelForSequenceClassification
+
+    recipe = classifier.recipe
+    assert recipe.adapter is not None, "runs without one are refused"
+    assert isinstance(recipe.model, TransformersModel), "that is what such a recipe describes"
+    require_peft()
+    write_adapter(model, recipe.adapter, base=recipe.model.path, folder=folder)
+    write_tokenizer(files, folder)
+    (folder / OF_EXPORT).mkdir()
+    (folder / TRAINED).write_text(render_recipe(public(recipe)), encoding="utf-8")
+    (folder / OF_EXPORT / LABELS_FILE).write_text(
+        json.dumps(classifier.labels.names, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+    )
+    return partial(
+        opened_network,
+        AutoModelForSequenceClassification,
+        folder,
+        bits=4 if recipe.adapter.quantize_base == "nf4" else 32,
+        skipped=head_modules(model),
+        **named_labels(classifier),
+    )
+
+
+def named_labels(classifier: Classifier) -> dict[str, Any]:
+    """The labels as transformers writes them in config.json."""
+    names = dict(enumerate(classifier.labels.names))
+    return {"id2label": names, "label2id": {name: number for number, name in names.items()}}
 
 
 @torch.inference_mode()
-def compare(classifier: Classifier, folder: Path) -> LabelGate:
-    """The probabilities of the trainer against those of transformers, each with its own tokenizer."""
-    from transformers import AutoModelForSequenceClassification
-
+def compare(classifier: Classifier, folder: Path, open_network: Callable[[], Any]) -> LabelGate:
+    """The probabilities of the trainer, whose adapter is beside its base, against those of transformers, each with its
+    own tokenizer."""
     texts = texts_of(classifier)
     with quiet():
-        network = AutoModelForSequenceClassification.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False, use_safetensors=True
-        )
+        network = open_network()
     tokenizer, ours = open_tokenizer(folder), classifier.reader.rows(texts)
     found, otherwise = [], 0
     for number, text in enumerate(texts):

@@ -98,3 +98,19 @@ def test_rules_for_adapters_of_others_read_that_of_a_recipe(adapter, codes, tmp_
     found = [each.finding for each in check(tmp_path / "recipe.yaml").diagnoses]
     assert {each.code for each in found if each.code.startswith("M1")} == codes
     assert all("adapter.targets" in str(each.fix) for each in found if each.code == "M103")
+
+
+@pytest.mark.parametrize(
+    ("adapter", "codes"),
+    [("{rank: 16, alpha: 512, targets: [q_proj]}", {"M103", "M104"}), ("{rank: 16}", set())],
+)
+def test_rules_for_adapters_read_those_on_modules_of_transformers(adapter, codes, tmp_path):
+    from tests.module_folder import module_folder
+    from trimtab.checks.check import check
+
+    module_folder(tmp_path / "base", "marian")
+    model = "model: {kind: pretrained, path: base}\n"
+    text = PAIRS.replace("data: {", "data: {max_tokens: 60, ") + model + f"adapter: {adapter}\n"
+    (tmp_path / "recipe.yaml").write_text(text, encoding="utf-8")
+    found = [each.finding for each in check(tmp_path / "recipe.yaml").diagnoses]
+    assert {each.code for each in found if each.code.startswith("M1")} == codes
