@@ -6,7 +6,7 @@ from typing import Any
 from trimtab.checkpoint.journal import Journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.finding import Finding
-from trimtab.progress import Progress
+from trimtab.progress import HearsSamples, Progress
 from trimtab.training.findings import Findings
 from trimtab.types import TrainState
 
@@ -28,6 +28,12 @@ class Logger:
         """One line of `evaluations.jsonl`."""
         self.evaluations.write(scores)
         self.progress.evaluation(scores)
+
+    def sample(self, sample: dict[str, Any]) -> None:
+        """One line of `samples.jsonl`."""
+        self.samples.write(sample)
+        if isinstance(self.progress, HearsSamples):
+            self.progress.sample(sample)
 
     def finding(self, finding: Finding) -> None:
         """Writes a finding down and tells it."""

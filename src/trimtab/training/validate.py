@@ -64,7 +64,7 @@ def score_set(
     for finding in found.findings:
         recorder.finding(finding)
     for sample in found.samples:
-        recorder.samples.write({"step": state.step, "set": valid.name, **sample})
+        recorder.sample({"step": state.step, "set": valid.name, **sample})
     recorder.evaluation(scores)
     return scores
 
