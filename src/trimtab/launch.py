@@ -37,6 +37,7 @@ from trimtab.training.early_checks import (
     check_metrics,
     check_space_for_checkpoint,
     check_tokenizers_outside,
+    check_trackers,
 )
 from trimtab.training.findings import HeldFindings
 from trimtab.training.first_weights import begin_from_weights, load_frozen_weights
@@ -239,6 +240,7 @@ def prepare(
         recipe = as_started(recipe, run, reset=reset)
     check_metrics(recipe)
     check_exports(recipe)
+    check_trackers(recipe)
     datasets = open_datasets(recipe, tokenizer_folder=run.tokenizer, progress=progress)
     prepare_workers(recipe.data)
     set_arithmetic(recipe)  # before the model computes anything

@@ -60,9 +60,8 @@ class Recorder:
         """Whether any rank had to stop when the newest step was over."""
         self.input_matters = False
         """Whether a validation has seen the loss rise when inputs were exchanged."""
-        self.logger = Logger(folder, progress)
+        self.logger = Logger(folder, progress, parts.recipe)
         self.findings = self.logger.findings
-        self.health_log = self.logger.health
         self.judge = StepJudge(
             parts.recipe.guard,
             lambda: HealthCheck(parts.model, parts.learning_rate, parts.recipe.step.clip),
@@ -96,6 +95,7 @@ class Recorder:
         self.pending.clear()
         self.findings.step = state.step
         self.judge.begin_at(state)
+        self.logger.begin_at(state)
         self.start_clock()
 
     def start_clock(self) -> None:
@@ -171,7 +171,7 @@ class Recorder:
                 of_step, skip_reason, learning_rate=each.report.learning_rate, updates=state.updates
             )
             line |= {"tokens_per_second": round(rate, 1), "seconds": round(state.seconds, 3), **memory}
-            self.logger.metrics.write(line)
+            self.logger.step(line)
             self.judge.judge(each.window, skip_reason, line, position=each.position)
         line = self.pending[-1].line
         self.pending.clear()

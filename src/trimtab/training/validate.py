@@ -75,7 +75,7 @@ def look_at_health(state: TrainState, recorder: Recorder) -> None:
     In a log of its own: unlike scores these numbers are of this process, and start again in one that resumes.
     """
     look = recorder.health.look()
-    recorder.health_log.write({"step": state.step, **look.scores})
+    recorder.logger.look({"step": state.step, **look.scores})
     recorder.findings.look_again_for(*look.over)
     for finding in look.findings:
         recorder.finding(finding)
