@@ -75,7 +75,12 @@ def test_a_log_of_endless_names_does_not_fill_the_memory():
 
 
 @given(
-    st.lists(st.dictionaries(st.sampled_from("abc"), st.floats() | st.integers() | st.booleans() | st.text()))
+    st.lists(
+        st.dictionaries(
+            st.sampled_from("abc"), st.floats() | st.integers() | st.booleans() | st.text(max_size=4)
+        ),
+        max_size=8,
+    )
 )
 def test_columns_hold_what_was_written(records):
     columns = Columns()

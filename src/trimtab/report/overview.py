@@ -213,27 +213,6 @@ def _command_of(run: RunData) -> str:
     return own or ("trimtab generate" if task == "language_model" else "trimtab translate")
 
 
-def time_of(run: RunData) -> list[tuple[str, float, str]]:
-    """Where the time went: what, seconds, in words."""
-    training = run.last("seconds")
-    if not math.isfinite(training):
-        return []
-    share = next(
-        (each["data_wait"] for each in reversed(run.health) if _is_finite(each.get("data_wait"))), 0.0
-    )
-    evaluating = sum(each["seconds"] for each in run.evaluations if _is_finite(each.get("seconds")))
-    found = [
-        ("steps", training * (1 - share), "forward, backward, update"),
-        (
-            "waiting for data",
-            training * share,
-            "the loop had no batch; by the newest look at the run's health",
-        ),
-        ("evaluations", evaluating, f"{len(run.evaluations)} of them, samples and metrics included"),
-    ]
-    return [each for each in found if each[1] > 0]
-
-
 def human(number: float | int) -> str:
     """`1.53M`, `12.3k`, `950`."""
     for unit, size in (("T", 1e12), ("B", 1e9), ("M", 1e6), ("k", 1e3)):

@@ -16,17 +16,21 @@ from markupsafe import Markup, escape
 
 from trimtab import __version__
 from trimtab.checkpoint.durable import replace_file
+from trimtab.report.costs import Memory, memory_of, time_of
 from trimtab.report.curves import Curves, curves_of
-from trimtab.report.data_facts import CorpusFacts, corpora_of, dropped_words, quarantined
+from trimtab.report.data_facts import CorpusFacts, SideFacts, corpora_of, dropped_words, quarantined, sides_of
 from trimtab.report.findings import ShownFinding, findings_of
-from trimtab.report.overview import Overview, duration, human, num_bytes, overview_of, time_of
+from trimtab.report.inside import Inside, inside_of
+from trimtab.report.overview import Overview, duration, human, num_bytes, overview_of
+from trimtab.report.plain_values import count, items, mapping, text
 from trimtab.report.recipes import Difference, differences
 from trimtab.report.run_data import RunData
 from trimtab.report.samples import SampleLine, samples_of
+from trimtab.report.sentences import Sentences, sentences_of
 
 SCRIPTS = ("vendor/uPlot.iife.min.js", "templates/chart.js", "templates/report.js")
 STYLES = ("vendor/uPlot.min.css", "templates/report.css")
-SECTIONS = ("overview", "differences", "samples", "data", "costs", "recipe")
+SECTIONS = ("overview", "differences", "samples", "sentences", "data", "inside", "costs", "recipe")
 """Parts of the page that a live page replaces when they change; the curves are between the second and the third."""
 
 
@@ -41,6 +45,27 @@ class RunPage:
     corpora: Sequence[CorpusFacts]
     quarantine: Sequence[Mapping[str, Any]]
     time: Sequence[tuple[str, float, str]]
+    sides: Sequence[SideFacts]
+    sentences: Sentences | None
+    inside: Inside | None
+    memory: Memory | None
+
+    @property
+    def machine(self) -> list[str]:
+        """What it was trained on, in words."""
+        known = mapping(self.run.facts.get("machine"))
+        cores = f"{count(known.get('cores'))} cores" if count(known.get("cores")) else ""
+        cuda = f"CUDA {text(known.get('cuda'), 40)}" if known.get("cuda") else ""
+        return [
+            part
+            for part in (text(known.get("device"), 80), text(known.get("system"), 80), cores, cuda)
+            if part
+        ]
+
+    @property
+    def command(self) -> str:
+        """The command line that began it."""
+        return " ".join(quote(text(word, 400)) for word in items(self.run.facts.get("command"), 100))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +98,10 @@ def _page_of(run: RunData) -> RunPage:
         corpora_of(run),
         quarantined(run),
         time_of(run),
+        sides_of(run),
+        sentences_of(run),
+        inside_of(run),
+        memory_of(run),
     )
 
 

@@ -27,6 +27,7 @@ class Logger:
         self.metrics = journal(folder.metrics, every_seconds=0.25)  # for those who watch
         self.evaluations = journal(folder.evaluations)
         self.samples = journal(folder.samples)
+        self.sentences = journal(folder.sentences)
         self.quarantine = journal(folder.quarantine)
         self.health = journal(folder.health)
 
@@ -62,13 +63,14 @@ class Logger:
 
     def logs_at(self, state: TrainState) -> list[tuple[Journal, int]]:
         """The logs, each with the last step that it had at a state."""
-        evaluated = (self.evaluations, self.samples, self.health)
+        evaluated = (self.evaluations, self.samples, self.sentences, self.health)
         return [(self.metrics, state.step), *((journal, state.evaluated) for journal in evaluated)]
 
     @property
     def logs(self) -> tuple[Journal, ...]:
         """All that stay open."""
-        return self.metrics, self.evaluations, self.samples, self.quarantine, self.health
+        evaluated = (self.evaluations, self.samples, self.sentences, self.health)
+        return (self.metrics, *evaluated, self.quarantine)
 
     def flush(self) -> None:
         """Brings the logs to the disk."""
