@@ -40,7 +40,10 @@ def test_measured_memory_stands_beside_the_plan(tmp_path, monkeypatch):
     note_beginning(line.run, line.parts)
     note_end(line.run, line.parts)
     facts = json.loads(line.run.facts.read_bytes())
-    assert facts["memory"] == {"planned": {"reserved": 10, "owners": {"weights": 4}}, "measured": {"reserved": 11}}
+    assert facts["memory"] == {
+        "planned": {"reserved": 10, "owners": {"weights": 4}},
+        "measured": {"reserved": 11},
+    }
     assert facts["machine"]["device"] == "CPU"
 
 

@@ -107,25 +107,35 @@ def _page_of(run: RunData) -> RunPage:
 
 def page_html(report: Report, *, live: bool = False) -> str:
     """The whole page. With `live` it asks the server that sent it for what is new."""
-    scripts = [_file(name) for name in SCRIPTS]
-    connect = "'self'" if live else "'none'"
-    hashes = " ".join(f"'sha256-{_digest(text)}'" for text in scripts)
+    return render_page(
+        "page.html",
+        SCRIPTS,
+        connect="'self'" if live else "'none'",
+        report=report,
+        data=script_json({**report.curves.to_dict(), "live": live}),
+        sections=sections_of(report),
+        live=live,
+    )
+
+
+def render_page(template: str, scripts: Sequence[str], *, connect: str = "'none'", **values: Any) -> str:
+    """A page by its template, with these scripts and the styles of all pages; it runs no other script and loads
+    nothing."""
+    texts = [_file(name) for name in scripts]
+    hashes = " ".join(f"'sha256-{_digest(text)}'" for text in texts)
     policy = (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
         f"connect-src {connect}; base-uri 'none'; form-action 'none'"
     )
     return (
         _environment()
-        .get_template("page.html")
+        .get_template(template)
         .render(
-            report=report,
             policy=policy,
             styles=Markup("\n".join(_file(name) for name in STYLES)),
-            scripts=[Markup(text) for text in scripts],
-            data=script_json({**report.curves.to_dict(), "live": live}),
-            sections=sections_of(report),
+            scripts=[Markup(text) for text in texts],
             version=__version__,
-            live=live,
+            **values,
         )
     )
 
@@ -196,7 +206,12 @@ def _file(name: str) -> str:
 def write_page(runs: Sequence[RunData], out: Path) -> int:
     """Writes the report of runs as one file, in place of what was there; gives its size in bytes. A reader sees the old
     file or the new one. Raises DiskFull, and OSError where it cannot be written."""
-    content = page_html(report_of(runs)).encode("utf-8", "backslashreplace")
+    return write_html(page_html(report_of(runs)), out)
+
+
+def write_html(html: str, out: Path) -> int:
+    """Writes a page in place of what was there; see `write_page`."""
+    content = html.encode("utf-8", "backslashreplace")
     if out.exists() and not out.is_file():  # a pipe or a device
         out.write_bytes(content)
     else:

@@ -16,7 +16,10 @@ def line(tmp_path):
 def found_of(valid, outputs):
     lines = list(range(len(outputs)))
     return TranslatedLines(
-        lines=lines, sources=valid.sources[: len(lines)], references=valid.references[: len(lines)], outputs=outputs
+        lines=lines,
+        sources=valid.sources[: len(lines)],
+        references=valid.references[: len(lines)],
+        outputs=outputs,
     )
 
 
@@ -26,7 +29,10 @@ def test_each_line_has_its_score_and_the_ends_have_their_text(line):
     found = sentences_of(parts, parts.model.eval(), valid, found_of(valid, outputs))
     assert found["lines"] == [*range(1, 25)]
     assert found["words"] == [len(source.split()) for source in valid.sources]
-    slow = [round(chrf([output], [reference]).value, 1) for output, reference in zip(outputs, valid.references, strict=True)]
+    slow = [
+        round(chrf([output], [reference]).value, 1)
+        for output, reference in zip(outputs, valid.references, strict=True)
+    ]
     assert found["scores"] == slow
     assert [each["line"] for each in found["worst"][:2]] in ([19, 20], [20, 19])
     assert {each["score"] for each in found["best"]} == {100.0}
