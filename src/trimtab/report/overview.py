@@ -108,7 +108,8 @@ def _verdict(run: RunData, findings: list[ShownFinding]) -> tuple[str, str]:
     warnings = [each for each in holding if each.severity == "warning"]
     loss = run.steps.column("loss")
     if errors:
-        return "error", f"{_counted(len(errors), 'error')}: {errors[0].name.replace('-', ' ')}"
+        first = holding[0]  # an error, or a warning that explains one
+        return "error", f"{_counted(len(errors), 'error')}: {first.name.replace('-', ' ')}"
     if len(loss) and not math.isfinite(loss[-1]) and run.steps.column("skipped")[-1] != 1:
         return "error", "the newest loss is not a number"
     if warnings:
