@@ -153,8 +153,9 @@ TARGET_COPIES_SOURCE = RunFinding(
     name="target-copies-source",
     severity="warning",
     when="before the first step",
-    seen="in more than half of the pairs of a corpus the target is the source",
-    why="The model learns to copy: the loss falls to almost nothing, and translations repeat their input.",
+    seen="in more than half of the pairs of a corpus, or more than 5% of its sentences, the target is the source",
+    why="The model learns to copy: translations repeat their input, and where most pairs are copies the loss falls to "
+    "almost nothing.",
     fix="give the target's own file; `trimtab data inspect RECIPE` counts such pairs in each corpus",
     explains=("M901", "E901", "E903", "S902", "S903", "S911"),
     home="data/corpus_findings.py",
