@@ -19,7 +19,7 @@ from trimtab.metrics.catalogue import METRICS
 def numbers_at(run: Path, step: int) -> tuple[Numbers, list[str]]:
     """What the panel had shown at a step, and the lines above it."""
     numbers, above, clips, skips = Numbers(), [], 0, 0
-    lines = [each for each in read_journal(run / "metrics.jsonl")]
+    lines = list(read_journal(run / "metrics.jsonl"))
     for line in lines:
         if line["step"] > step:
             break
@@ -45,7 +45,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     numbers, above = numbers_at(given.run, given.step)
-    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True, color_system="standard")
+    console = Console(
+        record=True, width=100, file=io.StringIO(), force_terminal=True, color_system="standard"
+    )
     console.print(Text("$ trimtab train my.yaml", style="bold"))
     for line in above:
         console.print(Text(line))

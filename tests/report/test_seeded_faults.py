@@ -1,10 +1,12 @@
 """Runs that are ill on purpose: whoever opens the report reads the fault first."""
 
 import re
+from contextlib import suppress
 
 import pytest
 
 from tests.small_run import small_pairs, small_recipe, write_pairs
+from trimtab.errors import RunFailed
 from trimtab.report.findings import findings_of
 from trimtab.report.overview import overview_of
 from trimtab.report.page import page_html, report_of
@@ -50,7 +52,10 @@ def ill(request, own_cache, tmp_path_factory):
     recipe = small_recipe(folder, **{**SMALL, **changes})
     if spoil:
         spoil(folder)
-    train(recipe, out=folder / "run")
+    with suppress(
+        RunFailed
+    ):  # an error of preflight ends a run before its first step, and it has a report too
+        train(recipe, out=folder / "run")
     return open_run(folder / "run"), code, said
 
 

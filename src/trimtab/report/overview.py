@@ -108,8 +108,9 @@ def _verdict(run: RunData, findings: list[ShownFinding]) -> tuple[str, str]:
     warnings = [each for each in holding if each.severity == "warning"]
     loss = run.steps.column("loss")
     if errors:
-        first = holding[0]  # an error, or a warning that explains one
-        return "error", f"{_counted(len(errors), 'error')}: {first.name.replace('-', ' ')}"
+        first = holding[0]  # an error, or what may have brought one about
+        link = ":" if first.severity == "error" else "; first see to"
+        return "error", f"{_counted(len(errors), 'error')}{link} {first.name.replace('-', ' ')}"
     if len(loss) and not math.isfinite(loss[-1]) and run.steps.column("skipped")[-1] != 1:
         return "error", "the newest loss is not a number"
     if warnings:

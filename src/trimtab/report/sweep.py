@@ -7,7 +7,7 @@ from pathlib import Path
 from trimtab.errors import input_error
 from trimtab.report.page import render_page
 from trimtab.report.plain_values import is_number
-from trimtab.report.recipes import Difference, differences
+from trimtab.report.recipes import ABSENT, Difference, differences
 from trimtab.report.run_data import RunData, open_run
 from trimtab.report.run_list import RunRow, check_folder, order_of, row_of, runs_below
 
@@ -63,9 +63,10 @@ def sweep_of(folder: Path) -> Sweep:
     return Sweep(str(folder), [each.key for each in shown], len(found) - len(shown), swept)
 
 
-def _weight(difference: Difference) -> tuple[bool, int]:
-    """Keys that few runs lack come first, then those with many values."""
-    return "–" in difference.values, -len({*difference.values})
+def _weight(difference: Difference) -> tuple[bool, bool, int]:
+    """Keys that every run has come first, paths of data last, and those with many values before those with few."""
+    is_path = difference.key.startswith("data.") and any("/" in value for value in difference.values)
+    return is_path, ABSENT in difference.values, -len({*difference.values})
 
 
 def course_of(run: RunData, metric: str) -> str:
