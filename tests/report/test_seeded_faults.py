@@ -13,8 +13,8 @@ from trimtab.report.page import page_html, report_of
 from trimtab.report.run_data import open_run
 
 SMALL = {
-    "model.dim": 16, "model.heads": 2, "model.feed_forward": 32, "length": "24 steps", "evaluate.every": "12 steps",
-    "step.schedule.warmup": "2 steps", "evaluate.lines": 4, "checkpoint.every": "24 steps",
+    "model.dim": 16, "model.heads": 2, "model.feed_forward": 32, "length": "10 steps", "evaluate.every": "10 steps",
+    "step.schedule.warmup": "2 steps", "evaluate.lines": 4, "checkpoint.every": "10 steps",
 }  # fmt: skip
 
 
