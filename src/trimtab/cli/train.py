@@ -11,6 +11,7 @@ from trimtab.config.resets import RESETS, check_resumes, parse_reset
 from trimtab.errors import input_error
 
 if TYPE_CHECKING:
+    from trimtab.config.load import LoadedRecipe
     from trimtab.config.run import Recipe
 
 
@@ -23,6 +24,8 @@ Reset = Annotated[
         autocompletion=lambda: [*RESETS],
     ),
 ]
+Smoke = Annotated[bool, typer.Option("--smoke", help="Overfit one batch to check the whole pipeline.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print warnings and errors only, and where the run is.")]
 
 
 def train(
@@ -39,12 +42,8 @@ def train(
         bool, typer.Option("--auto-resume", help="Resume the run if it is there, and start it if it is not.")
     ] = False,
     reset: Reset = None,
-    smoke: Annotated[
-        bool, typer.Option("--smoke", help="Overfit one batch to check the whole pipeline.")
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print warnings and errors only, and where the run is.")
-    ] = False,
+    smoke: Smoke = False,
+    quiet: Quiet = False,
     threads: Threads = None,
 ) -> None:
     """Train a model.
@@ -80,9 +79,7 @@ def train(
     from trimtab.cli.live_panel import training_progress
 
     if smoke:
-        with training_progress(quiet=quiet) as progress:
-            loss = launch.smoke(loaded, progress=progress)
-        typer.echo(f"the pipeline works: the model overfitted one batch, to a loss of {loss:.3f}")
+        _smoke(loaded, quiet=quiet)
         return
     with training_progress(quiet=quiet) as progress:
         result = launch.train(loaded, out=out, resume=how, reset=resets, progress=progress)
@@ -90,6 +87,15 @@ def train(
     typer.echo(f"{result.run}: {result.state.step} steps; {use} {quote(str(result.run))}`")
     if not result.ok:
         raise typer.Exit(1)
+
+
+def _smoke(loaded: "LoadedRecipe", *, quiet: bool) -> None:
+    from trimtab import launch
+    from trimtab.cli.live_panel import training_progress
+
+    with training_progress(quiet=quiet) as progress:
+        loss = launch.smoke(loaded, progress=progress)
+    typer.echo(f"the pipeline works: the model overfitted one batch, to a loss of {loss:.3f}")
 
 
 def next_command(recipe: "Recipe") -> str:
