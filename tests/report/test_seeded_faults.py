@@ -1,4 +1,5 @@
-"""Runs that are ill on purpose: whoever opens the report reads the fault first."""
+"""Runs that are ill on purpose: whoever opens the report reads the fault first. Those that train are slow tests; their
+small versions are in `test_findings.py` and `tests/data/test_corpus_findings.py`."""
 
 import re
 from contextlib import suppress
@@ -42,7 +43,10 @@ FAULTS = {
 }
 
 
-@pytest.fixture(scope="session", params=FAULTS)
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param(name, marks=[pytest.mark.slow] if name != "unknown" else []) for name in FAULTS],
+)
 def ill(request, own_cache, tmp_path_factory):
     """The run of each fault, and what must be said of it."""
     from trimtab.launch import train

@@ -140,6 +140,7 @@ def test_a_recipe_becomes_dotted_keys():
     assert flat(tree) == {"step.clip.at": 1.0, "step.betas": "[0.9, 0.98]", "x": "inf"}
 
 
+@pytest.mark.slow
 def test_a_run_with_bad_trackers_learns_the_same(recipe, tmp_path, monkeypatch):
     """One raises, one fills the disk, one blocks: weights and metrics are those of a run without trackers."""
     from trimtab.launch import train
