@@ -15,7 +15,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     inference                                   a checkpoint ready to translate
     export                                      other forms of a model: written, proven, opened again
     device | choices                            where it runs; what a recipe leaves open
-    data | model | loss | step | guard | watch | checkpoint | decode | checks | fit   stages; linter; planner
+    data | model | loss | step | guard | watch | checkpoint | decode | checks | fit | trackers   stages; linter; planner
     config | distributed | run_clock            the recipe, read without torch; the ranks of a run; how far it is
     types | progress | gpu | metrics | run_findings   what travels; progress; kernels; metrics; texts of findings
     finding | arguments | world | logit_tiles   what rules and guards say; arguments; processes; how logits are cut

@@ -37,6 +37,7 @@ from trimtab.training.early_checks import (
     check_metrics,
     check_space_for_checkpoint,
     check_tokenizers_outside,
+    check_trackers,
 )
 from trimtab.training.findings import HeldFindings
 from trimtab.training.first_weights import begin_from_weights, load_frozen_weights
@@ -61,6 +62,7 @@ from trimtab.training.resumed import (
     newest_line,
     without_paths,
 )
+from trimtab.training.run_facts import note_beginning, note_end
 from trimtab.training.smoke import overfit
 from trimtab.training.stopping import stopped, stopping
 from trimtab.types import TrainState
@@ -240,6 +242,7 @@ def prepare(
         recipe = as_started(recipe, run, reset=reset)
     check_metrics(recipe)
     check_exports(recipe)
+    check_trackers(recipe)
     datasets = open_datasets(recipe, tokenizer_folder=run.tokenizer, progress=progress)
     prepare_workers(recipe.data)
     set_arithmetic(recipe)  # before the model computes anything
@@ -301,6 +304,7 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
             prepared.progress.message(
                 f"found no checkpoint, so the run starts again from step 0; it had reached step {lost}"
             )
+        note_beginning(run, parts)
         run_preflight(parts, recorder)
     return state, recorder
 
@@ -334,6 +338,7 @@ def run_to_the_end(prepared: Prepared, state: TrainState, recorder: Recorder) ->
         raise stopped(signals, state)
     if parts.stop_rule.ended_early(state) and not was_over:
         prepared.progress.message(f"ended at step {state.step}: {parts.stop_rule.reason(state)}")
+    note_end(prepared.run, parts)
     if measured := measured_memory(parts):
         prepared.progress.message(measured)
     return RunResult(prepared.run.path, state, recorder.findings.current)

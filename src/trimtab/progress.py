@@ -14,7 +14,8 @@ class Progress(Protocol):
         ...
 
     def step(self, metrics: dict[str, Any], *, share: float, seconds_left: float | None) -> None:
-        """The metrics of the newest step, the share of the run that is over, and an estimate of what is left."""
+        """The metrics of the newest step with the `clips` and `skips` of the run so far, the share of the run that is
+        over, and an estimate of what is left."""
         ...
 
     def evaluation(self, scores: dict[str, Any]) -> None:
@@ -23,6 +24,15 @@ class Progress(Protocol):
 
     def finding(self, finding: Finding) -> None:
         """Something is or may be wrong."""
+        ...
+
+
+@runtime_checkable
+class HearsSamples(Protocol):
+    """A progress that also shows what the model writes at evaluations."""
+
+    def sample(self, sample: dict[str, Any]) -> None:
+        """One line of `samples.jsonl`."""
         ...
 
 

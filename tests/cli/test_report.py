@@ -36,6 +36,14 @@ def test_several_runs_are_compared_in_one_file(call, tmp_path):
     assert "What differs in the recipes" in (tmp_path / "both.html").read_text()
 
 
+def test_a_sweep_is_written_beside_its_runs(call, tmp_path):
+    for name in "ab":
+        write_run(tmp_path / name, steps=5)
+    done = call("report", "--sweep", tmp_path)
+    assert (done.exit_code, done.stdout.split(":")[0]) == (0, str(tmp_path / "report.html"))
+    assert "2 runs in" in (tmp_path / "report.html").read_text()
+
+
 def test_wrong_input_is_refused_with_what_to_do(call, refused, tmp_path):
     run = write_run(tmp_path / "my")
     metrics = (run / "metrics.jsonl").read_bytes()
@@ -45,6 +53,9 @@ def test_wrong_input_is_refused_with_what_to_do(call, refused, tmp_path):
         ((run, "--out", tmp_path / "no" / "such.html"), "cannot be written"),
         ((run, "--out", run / "metrics.jsonl"), "part of the model"),
         ([run] * (MOST_RUNS + 1), "too many runs"),
+        ((), "nothing to report"),
+        ((run, "--sweep", tmp_path), "name one thing"),
+        (("--lab", tmp_path), "no result of an experiment"),
     ):
         assert said in refused("report", *arguments)
     assert (run / "metrics.jsonl").read_bytes() == metrics

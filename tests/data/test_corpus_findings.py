@@ -5,7 +5,7 @@ import pytest
 from tests.data.demo_pairs import demo_pairs, lost
 from trimtab.config.corpora import TrainCorpus
 from trimtab.data.corpus import open_corpora
-from trimtab.data.corpus_findings import ListedPairs, corpus_findings
+from trimtab.data.corpus_findings import ListedPairs, corpus_findings, is_sentence
 
 
 @pytest.fixture
@@ -141,10 +141,15 @@ def test_targets_that_are_their_sources_are_told_and_names_and_numbers_are_not(f
     """Of two files, so that only their lines show it."""
     copied = [(source, source) for source, _ in TRAIN]
     assert "D211" in [finding.code for finding in found(copied, VALID)]
-    few = [
+    third = [
         (source, source) if number % 3 == 0 else (source, target)
         for number, (source, target) in enumerate(TRAIN)
     ]
+    (finding,) = [each for each in found(third, VALID) if each.code == "D211"]
+    assert "sentences (bound 5%)" in finding.message
+    short = [(source, target) if is_sentence(source) else (source, source) for source, target in TRAIN]
+    few = [(f"NAME {number}",) * 2 if number % 3 == 0 else pair for number, pair in enumerate(short)]
+    assert 0.3 < sum(source == target for source, target in few) / len(few) < 0.5
     assert "D211" not in [finding.code for finding in found(few, VALID)]
     alone = [(source, source) for source, _ in TRAIN]
     codes = [finding.code for finding in found(alone, VALID, tags=["<2de>"])]

@@ -65,6 +65,41 @@ def finding_line(step: int, **changes: Any) -> dict[str, Any]:
     return found | {"why": "far harder", "fix": "read `quarantine.jsonl`", "where": ""} | changes
 
 
+def sentences_line(step: int) -> dict[str, Any]:
+    """A line of sentences.jsonl: long lines are translated worse."""
+    words = [1 + number % 20 for number in range(60)]
+    shown = {"source": ARABIC, "translation": JAPANESE, "reference": HOSTILE}
+    return {
+        "step": step,
+        "set": "dev",
+        "metric": "chrf",
+        "words": words,
+        "scores": [90 - 3 * each for each in words],
+        "worst": [{"line": 20, "score": 30.0, **shown}],
+        "best": [{"line": 1, "score": 87.0, **shown}],
+        "attention": [{"source": ["old", "end"], "target": ["alte", "end"], "percent": [[91, 9], [20, 80]]}],
+    }
+
+
+FACTS = {
+    "machine": {"device": "NVIDIA H200", "system": "Linux x86_64", "cores": 16, "cuda": "12.8"},
+    "command": ["trimtab", "train", "my.yaml", "seed=2"],
+    "examples": {
+        "seen": 100,
+        "dropped": {"too_long": 10},
+        "sides": [
+            {"name": "source", "tokens": 1000, "unknown": 30, "bins": [0, 4, 9, 2], "width": 8,
+             "median": 17, "longest": 30},
+            {"name": "target", "tokens": 1200, "unknown": 0, "bins": [], "width": 1, "median": 0, "longest": 0},
+        ],
+    },
+    "memory": {
+        "planned": {"reserved": 10_000_000_000, "card": 141_000_000_000, "owners": {"weights": 4e9, "moments": 6e9}},
+        "measured": {"reserved": 11_000_000_000},
+    },
+}  # fmt: skip
+
+
 def write_lines(path: Path, lines: Sequence[Any]) -> None:
     """A log of these objects."""
     path.write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
@@ -78,7 +113,12 @@ def write_run(folder: Path, *, steps: int = 300, recipe: str = RECIPE, **logs: S
         "metrics": [step_line(step, **({"loss": 40.0, "skipped": True, "refused": "loss_spike"} if step == 200 else {}))
                     for step in range(1, steps + 1)],
         "evaluations": [evaluation_line(step) for step in (100, 200, 300)],
-        "health": [{"step": step, "clip_rate": 0.02, "data_wait": 0.3} for step in (100, 200, 300)],
+        "health": [
+            {"step": step, "clip_rate": 0.02, "data_wait": 0.3, "rms_by_depth": {"encoder.blocks.0": 2.0, "last": 4.0},
+             "update_ratios": {"embedding.weight": 0.004, "odd": 0.4}}
+            for step in (100, 200, 300)
+        ],
+        "sentences": [sentences_line(step) for step in (200, 300)],
         "findings": [finding_line(200)],
         "samples": [
             {"step": step, "set": "dev", "line": line, "source": source, "translation": text, "reference": text + "."}
@@ -105,6 +145,7 @@ def write_run(folder: Path, *, steps: int = 300, recipe: str = RECIPE, **logs: S
         ]
     }
     (folder / "data_ledger.json").write_text(json.dumps(ledger))
+    (folder / "facts.json").write_text(json.dumps(FACTS))
     for step in (200, 300):
         write_checkpoint(folder / "checkpoints" / f"step-{step:08d}", step)
     return folder

@@ -41,3 +41,13 @@ def test_findings_of_nonsense_are_shown_as_far_as_they_go(tmp_path):
     assert [(each.code, each.severity, each.message, each.steps) for each in shown] == [
         ("S902", "note", "", ())
     ]
+
+
+def test_what_may_have_brought_an_error_about_comes_before_it(tmp_path):
+    rate = {"code": "S202", "name": "peak-rate-out-of-range", "severity": "warning", "step": 0}
+    spike = {"code": "S905", "name": "too-many-refused", "severity": "error", "step": 90}
+    other = {"code": "D202", "name": "examples-dropped", "severity": "warning", "step": 0}
+    shown = found(tmp_path, other, rate, spike)
+    assert [each.code for each in shown] == ["S202", "S905", "D202"]
+    assert shown[0].explains == ("S905",)
+    assert [each.code for each in found(tmp_path / "b", other, rate)] == ["D202", "S202"]

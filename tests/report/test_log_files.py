@@ -2,7 +2,7 @@ import json
 import math
 import os
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.report.log_files import MOST_COLUMNS, Columns, LogFile, Records, open_plain
@@ -74,8 +74,14 @@ def test_a_log_of_endless_names_does_not_fill_the_memory():
     assert len(columns.names) == MOST_COLUMNS
 
 
+@settings(max_examples=25)
 @given(
-    st.lists(st.dictionaries(st.sampled_from("abc"), st.floats() | st.integers() | st.booleans() | st.text()))
+    st.lists(
+        st.dictionaries(
+            st.sampled_from("abc"), st.floats() | st.integers() | st.booleans() | st.text(max_size=4)
+        ),
+        max_size=8,
+    )
 )
 def test_columns_hold_what_was_written(records):
     columns = Columns()

@@ -4,7 +4,7 @@ import pytest
 
 from tests.report.folder_of_a_run import RECIPE, evaluation_line, finding_line, step_line, write_run
 from trimtab.report.findings import findings_of
-from trimtab.report.overview import best_of, duration, human, num_bytes, overview_of, share_of, time_of
+from trimtab.report.overview import best_of, duration, human, num_bytes, overview_of, share_of
 from trimtab.report.run_data import open_run
 
 
@@ -68,11 +68,6 @@ def test_an_error_or_a_loss_that_is_no_number_is_something_wrong(tmp_path):
 def test_a_run_without_a_step_or_a_recipe_has_an_overview(tmp_path):
     overview = seen(write_run(tmp_path / "my", metrics=[], recipe="\x00", evaluations=[]))
     assert (overview.state, overview.health) == ("has not begun", "warning")
-
-
-def test_where_the_time_went_adds_up(tmp_path):
-    found = {what: seconds for what, seconds, _ in time_of(open_run(write_run(tmp_path / "my")))}
-    assert found == pytest.approx({"steps": 189.0, "waiting for data": 81.0, "evaluations": 7.5})
 
 
 def test_numbers_are_written_for_people():

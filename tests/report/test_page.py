@@ -6,7 +6,15 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tests.report.folder_of_a_run import ARABIC, HOSTILE, JAPANESE, finding_line, step_line, write_run
+from tests.report.folder_of_a_run import (
+    ARABIC,
+    HOSTILE,
+    JAPANESE,
+    finding_line,
+    sentences_line,
+    step_line,
+    write_run,
+)
 from trimtab.report.page import page_html, plain, report_of, script_json, with_code, write_page
 from trimtab.report.run_data import open_run
 
@@ -49,7 +57,20 @@ def test_the_page_loads_nothing_and_runs_only_its_own_scripts(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "place", ["metrics", "samples", "quarantine", "findings", "evaluations", "recipe", "ledger", "name"]
+    "place",
+    [
+        "metrics",
+        "samples",
+        "quarantine",
+        "findings",
+        "evaluations",
+        "recipe",
+        "ledger",
+        "name",
+        "sentences",
+        "health",
+        "facts",
+    ],
 )
 def test_text_from_data_stays_text_wherever_it_comes_from(tmp_path, place):
     plain_tags = [tag for tag, _ in tags(html_of(write_run(tmp_path / "plain", samples=[], quarantine=[])))]
@@ -70,6 +91,16 @@ def test_text_from_data_stays_text_wherever_it_comes_from(tmp_path, place):
             ]
         },
         "evaluations": {"evaluations": [{"step": 1, "set": HOSTILE, HOSTILE: 1.0, "loss": 2.0}]},
+        "sentences": {
+            "sentences": [
+                sentences_line(1)
+                | {
+                    "set": HOSTILE,
+                    "attention": [{"source": [HOSTILE], "target": [HOSTILE], "percent": [[50]]}],
+                }
+            ]
+        },
+        "health": {"health": [{"step": 1, "rms_by_depth": {HOSTILE: 1.0}, "update_ratios": {HOSTILE: 2.0}}]},
         "recipe": {"recipe": f"task: {json.dumps(HOSTILE)}\nlength: {json.dumps(HOSTILE)}\n"},
     }.get(place, {})
     run = write_run(folder, **({"samples": [], "quarantine": []} | logs))
@@ -77,6 +108,11 @@ def test_text_from_data_stays_text_wherever_it_comes_from(tmp_path, place):
         (run / "data_ledger.json").write_text(
             json.dumps({"corpora": [{"name": HOSTILE, "dropped": {HOSTILE: {"count": 1}}}]})
         )
+    if place == "facts":
+        side = {"name": HOSTILE, "bins": [1], "tokens": 1, "unknown": 1}
+        facts = {"machine": {"device": HOSTILE, "system": HOSTILE, "cuda": HOSTILE}, "command": [HOSTILE]}
+        memory = {"planned": {"reserved": 1, "owners": {HOSTILE: 1}}}
+        (run / "facts.json").write_text(json.dumps(facts | {"examples": {"sides": [side]}, "memory": memory}))
     html = html_of(run)
     found = tags(html)
     assert [tag for tag, _ in found].count("script") == plain_tags.count("script")
@@ -117,7 +153,7 @@ def test_a_run_with_little_or_odd_content_has_a_page(tmp_path, logs):
 
 
 def test_long_runs_stay_small(tmp_path):
-    lines = [step_line(step) for step in range(1, 20_001)]
+    lines = [step_line(step) for step in range(1, 8_502)]
     folder = write_run(tmp_path / "my", metrics=lines)
     size = write_page([open_run(folder)], tmp_path / "report.html")
     assert size == (tmp_path / "report.html").stat().st_size

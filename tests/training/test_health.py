@@ -97,6 +97,9 @@ def test_a_healthy_run_has_no_finding_and_learns(tmp_path, name):
     assert {"activation_rms", "largest_attention_logit", "update_ratio_median", "dead_units"} <= set(scores)
     assert 1e-4 < scores["update_ratio_median"] < 5e-2
     assert healthy.health.resting == {}
+    details = healthy.looks[1].details
+    assert [*details["rms_by_depth"].values()][-1] == scores["activation_rms"]
+    assert any(name.startswith("encoder.blocks.0.") for name in details["update_ratios"])
 
 
 def test_a_tensor_that_no_gradient_reaches_is_named_but_not_too_early(tmp_path):

@@ -22,7 +22,7 @@ def test_scores_and_findings_are_written_down_and_told(tmp_path):
 def test_each_log_is_as_long_as_the_state_says(tmp_path):
     logger = Logger(RunFolder(tmp_path), Told())
     found = {journal.path.stem: last for journal, last in logger.logs_at(TrainState(step=9, evaluated=6))}
-    assert found == {"metrics": 9, "evaluations": 6, "samples": 6, "health": 6}
+    assert found == {"metrics": 9, "evaluations": 6, "samples": 6, "sentences": 6, "health": 6}
     assert {each.path.stem for each in logger.logs} == {*found, "quarantine"}
 
 

@@ -122,6 +122,16 @@ class RunFolder:
         return self.path / "samples.jsonl"
 
     @property
+    def sentences(self) -> Path:
+        """For each evaluation, length and score of each line that was translated."""
+        return self.path / "sentences.jsonl"
+
+    @property
+    def facts(self) -> Path:
+        """What was known when the run began: machine, command, first examples, planned memory."""
+        return self.path / "facts.json"
+
+    @property
     def findings(self) -> Path:
         """What preflight, guards and checkpoints said."""
         return self.path / "findings.jsonl"
@@ -213,7 +223,10 @@ def _check_permissions(path: Path) -> None:
 
 
 def _logs(run: RunFolder) -> tuple[Path, ...]:
-    return (run.metrics, run.evaluations, run.samples, run.findings, run.quarantine, run.health)
+    return (
+        *(run.metrics, run.evaluations, run.samples, run.sentences),
+        *(run.findings, run.quarantine, run.health),
+    )
 
 
 def _refuse_what_is_not_ours(path: Path) -> None:

@@ -38,17 +38,22 @@ class ConsoleProgress:
 
     def update(self, text: str, *, is_last: bool = False) -> None:
         """A line in place of the one before, unless one was shown a moment ago; the last one is always shown."""
-        wait = SECONDS_BETWEEN_REWRITES if self._rewrites else SECONDS_BETWEEN_LINES
-        now = self._clock()
-        if now - self._written_at < wait and not is_last:
+        if not self._is_due(is_last=is_last):
             return
-        self._written_at = now
         if not self._rewrites:
             self._line(text)
             return
         width = shutil.get_terminal_size().columns - 1
         self._write(f"\r\x1b[2K{text[:width]}")
         self._pending = True
+
+    def _is_due(self, *, is_last: bool) -> bool:
+        wait = SECONDS_BETWEEN_REWRITES if self._rewrites else SECONDS_BETWEEN_LINES
+        now = self._clock()
+        if now - self._written_at < wait and not is_last:
+            return False
+        self._written_at = now
+        return True
 
     def evaluation(self, scores: dict[str, Any]) -> None:
         """The scores of one validation set."""

@@ -59,7 +59,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "train": (
         "trimtab train my.yaml --smoke",
         "trimtab train my.yaml step.optimizer.learning_rate=3e-4 --out runs/my",
-        "trimtab train my.yaml --out runs/my --auto-resume",
+        "trimtab train my.yaml --out runs/my --auto-resume --quiet",
         "trimtab train my.yaml --out runs/my --resume --reset learning_rate step.optimizer.learning_rate=1e-4",
     ),
     "fit": (
@@ -126,6 +126,8 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "report": (
         "trimtab report runs/my",
         "trimtab report runs/my runs/other --out compare.html",
+        "trimtab report --sweep runs",
+        "trimtab report --lab experiments",
     ),
     "watch": ("trimtab watch runs/my", "trimtab watch runs/my --port 0"),
     "runs": ("trimtab runs", "trimtab runs experiments --sort best --filter finished", "trimtab runs --json"),

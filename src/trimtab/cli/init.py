@@ -1,7 +1,7 @@
 """`trimtab init`, `trimtab schema` and `trimtab demo`: ways to start."""
 
+import io
 import json
-import sys
 from enum import StrEnum
 from pathlib import Path
 from shlex import quote
@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.console import ConsoleProgress
 from trimtab.cli.new_file import write_new
 from trimtab.config.starter import init_recipe
 
@@ -45,13 +44,13 @@ def demo(
     minutes: Annotated[float, typer.Option(min=0.1, max=600, help="How long to train.")] = 3.3,
 ) -> None:
     """Train, translate and report on real text, in a few minutes on a laptop."""
+    from trimtab.cli.live_panel import training_progress
     from trimtab.demo.run import run_demo
 
-    progress = ConsoleProgress()
-    try:
-        run_demo(out, minutes, progress=progress, output=sys.stdout)
-    finally:
-        progress.close()
+    told = io.StringIO()  # printed below the panel
+    with training_progress() as progress:
+        run_demo(out, minutes, progress=progress, output=told)
+    typer.echo(told.getvalue(), nl=False)
 
 
 def schema() -> None:

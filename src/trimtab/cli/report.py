@@ -1,6 +1,7 @@
 """`trimtab report` and `trimtab watch`: a run as a page, in one file or live."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,29 +21,52 @@ MOST_RUNS = 8
 
 def report(
     runs: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="RUN...", help="Folders of runs; several are compared. They may still be training."
         ),
-    ],
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="The page to write; by default report.html in the folder of the first run."
+            metavar="FILE",
+            help="The page to write; by default report.html in the folder that is named first.",
+        ),
+    ] = None,
+    sweep: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="All runs below a folder as a table: what differs, the best score."),
+    ] = None,
+    lab: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Results of experiments in a folder: each claim and whether it holds."
         ),
     ] = None,
 ) -> None:
-    """Write a run, or several beside one another, as one HTML file.
+    """Write a run, several beside one another, a sweep or experiments as one HTML file.
 
     The file loads nothing and can be sent or archived: findings with their pages, curves, samples, data, checkpoints,
     the recipe. For a run that is still training, `trimtab watch` shows the same page live.
     """
+    runs = runs or []
+    given = [name for name, value in (("RUN", runs), ("--sweep", sweep), ("--lab", lab)) if value]
+    if len(given) != 1:
+        raise input_error(
+            "report: name one thing to report" if given else "report: nothing to report",
+            got=" and ".join(given) or "no run",
+            allowed="runs, or `--sweep DIR`, or `--lab DIR`",
+            fix="write `trimtab report RUN`, or `trimtab report --sweep runs`",
+        )
+    if sweep is not None or lab is not None:
+        _report_folder(sweep=sweep, lab=lab, out=out)
+        return
     if len(runs) > MOST_RUNS:
         raise input_error(
             "report: too many runs for one page",
             got=f"{len(runs)} runs",
             allowed=f"1 to {MOST_RUNS}",
-            fix="name fewer; `trimtab runs` lists many runs as a table",
+            fix="name fewer, or write `trimtab report --sweep DIR` for the folder above them",
         )
     from trimtab.report.page import write_page
     from trimtab.report.run_data import open_run
@@ -50,8 +74,29 @@ def report(
     read = [open_run(each) for each in runs]
     place = out if out is not None else runs[0] / "report.html"
     check_output(place, inputs={}, models=[str(each) for each in runs], option="--out")
+    _write(lambda: write_page(read, place), place)
+
+
+def _report_folder(*, sweep: Path | None, lab: Path | None, out: Path | None) -> None:
+    from trimtab.report.page import write_html
+
+    if sweep is not None:
+        from trimtab.report.sweep import sweep_html
+
+        folder, html = sweep, sweep_html(sweep)
+    else:
+        from trimtab.report.lab import lab_html
+
+        folder = lab or Path()
+        html = lab_html(folder)
+    place = out if out is not None else folder / "report.html"
+    check_output(place, inputs={}, models=[], option="--out")
+    _write(lambda: write_html(html, place), place)
+
+
+def _write(write: Callable[[], int], place: Path) -> None:
     try:
-        num_bytes = write_page(read, place)
+        num_bytes = write()
     except OSError as error:
         raise not_writable(place, error, option="--out") from None
     typer.echo(f"{place}: {num_bytes / 1000:,.0f} kB; open it in a browser")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trimtab.cli.arguments import Overrides, RecipeFile, Threads
-from trimtab.cli.console import ConsoleProgress
 from trimtab.config.resets import RESETS, check_resumes, parse_reset
 from trimtab.errors import input_error
 
 if TYPE_CHECKING:
+    from trimtab.config.load import LoadedRecipe
     from trimtab.config.run import Recipe
 
 
@@ -25,6 +25,8 @@ Reset = Annotated[
         autocompletion=lambda: [*RESETS],
     ),
 ]
+Smoke = Annotated[bool, typer.Option("--smoke", help="Overfit one batch to check the whole pipeline.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print warnings and errors only, and where the run is.")]
 
 
 def train(
@@ -41,12 +43,14 @@ def train(
         bool, typer.Option("--auto-resume", help="Resume the run if it is there, and start it if it is not.")
     ] = False,
     reset: Reset = None,
-    smoke: Annotated[
-        bool, typer.Option("--smoke", help="Overfit one batch to check the whole pipeline.")
-    ] = False,
+    smoke: Smoke = False,
+    quiet: Quiet = False,
     threads: Threads = None,
 ) -> None:
     """Train a model.
+
+    In a terminal a panel shows the loss, the speed, the time left, clipped and skipped steps and the newest sample;
+    elsewhere, as in a log, there is a line every ten seconds.
 
     Recipe keys size the work: step.tokens_per_step is how many target tokens an update learns from,
     step.tokens_per_micro_batch how many the device takes at once (lower it where memory runs out; the update stays the
@@ -73,19 +77,26 @@ def train(
         from trimtab.device import set_threads
 
         set_threads(threads)
-    progress = ConsoleProgress()
-    try:
-        if smoke:
-            loss = launch.smoke(loaded, progress=progress)
-            typer.echo(f"the pipeline works: the model overfitted one batch, to a loss of {loss:.3f}")
-            return
+    from trimtab.cli.live_panel import training_progress
+
+    if smoke:
+        _smoke(loaded, quiet=quiet)
+        return
+    with training_progress(quiet=quiet) as progress:
         result = launch.train(loaded, out=out, resume=how, reset=resets, progress=progress)
-    finally:
-        progress.close()
     use = next_command(loaded.recipe)
     typer.echo(f"{result.run}: {result.state.step} steps; {use} {quote(str(result.run))}`")
     if not result.ok:
         raise typer.Exit(1)
+
+
+def _smoke(loaded: "LoadedRecipe", *, quiet: bool) -> None:
+    from trimtab import launch
+    from trimtab.cli.live_panel import training_progress
+
+    with training_progress(quiet=quiet) as progress:
+        loss = launch.smoke(loaded, progress=progress)
+    typer.echo(f"the pipeline works: the model overfitted one batch, to a loss of {loss:.3f}")
 
 
 def next_command(recipe: "Recipe") -> str:

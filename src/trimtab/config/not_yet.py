@@ -11,6 +11,7 @@ CHAT = (
     'write each conversation as a line of a .jsonl file, `{"messages": [{"role": ..., "content": ...}, ...]}`, '
     "and name the file as `text`; trimtab writes the messages out in ChatML"
 )
+TRACKERS = "write `log: [wandb]` at the top level of the recipe, with tensorboard, wandb, mlflow or trackio"
 PROMPTS = (
     "write `pairs: FILE.jsonl, source: prompt, target: completion`; the source is read, "
     "and does not count in the loss"
@@ -26,6 +27,20 @@ BY_KEY = {
         DEVICES,
     ),
     **dict.fromkeys(("distributed", "ddp", "fsdp", "deepspeed", "parallel"), DEVICES),
+    **dict.fromkeys(
+        (
+            "report_to",
+            "log_with",
+            "logger",
+            "loggers",
+            "use_wandb",
+            "wandb_project",
+            "wandb",
+            "tensorboard",
+            "mlflow",
+        ),
+        TRACKERS,
+    ),
     **dict.fromkeys(("messages", "conversations", "chat", "chat_template"), CHAT),
     **dict.fromkeys(("prompt", "prompts", "completion", "completions", "instruction", "response"), PROMPTS),
 }

@@ -16,6 +16,7 @@ CHANGES: Mapping[str, Needed] = {
     "recipe.evaluate": "nothing",
     "recipe.checkpoint": "nothing",
     "recipe.export": "nothing",
+    "recipe.log": "nothing",
     "recipe.guard": "nothing",
     "recipe.step.compile": "nothing",
     "recipe.step.cuda_graph": "nothing",

@@ -18,6 +18,7 @@ from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.settings import Settings, refused
 from trimtab.config.step import StepConfig
 from trimtab.config.task_facts import Task, TaskFacts, facts_of, with_task_defaults
+from trimtab.config.trackers import TrackerName
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.metrics.catalogue import MetricName
 from trimtab.units import Duration
@@ -145,6 +146,10 @@ class Recipe(Settings):
     export: tuple[ExportTarget, ...] = ()
     """Formats to export to later, such as `[ctranslate2]`: trimtab refuses a recipe that could not be exported to them
     before it trains. `trimtab export` writes the export and accepts any format."""
+    log: tuple[TrackerName, ...] = ()
+    """Experiment trackers that the run is also written to, some of `[tensorboard, wandb, mlflow, trackio]`. Each needs
+    its own package and follows its own environment variables; a resumed run continues there, and none can stop the run
+    (`docs/how_to/trackers.md`)."""
     seed: int = Field(default=1, ge=0, lt=2**63)
     """Seed of the initial weights, the order of examples, dropout and all other random numbers."""
 
@@ -177,9 +182,9 @@ class Recipe(Settings):
         """Whether a language model learns to continue texts, and not only from the sources of pairs."""
         return self.facts.continues_texts and any(corpus.text is not None for corpus in self.data.train)
 
-    @field_validator("export", mode="after")
+    @field_validator("export", "log", mode="after")
     @classmethod
-    def _each_target_once(cls, value: tuple[ExportTarget, ...]) -> tuple[ExportTarget, ...]:
+    def _each_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         different = tuple(dict.fromkeys(value))
         if different != value:
             twice = ", ".join(each for each in different if value.count(each) > 1)
@@ -187,7 +192,7 @@ class Recipe(Settings):
                 "",
                 f"{twice} is listed more than once",
                 got=f"[{', '.join(value)}]",
-                allowed="each target once",
+                allowed="each name once",
                 fix=f"write [{', '.join(different)}]",
             )
         return value

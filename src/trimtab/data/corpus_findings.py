@@ -27,6 +27,9 @@ OUT_OF_ALL_PROPORTION = 2**18
 MOST_PLACES = 5
 COPY_LINES = 1000
 """Lines of each corpus that are looked at for copies."""
+COPIED_SENTENCES, LEAST_COPIED = 0.05, 5
+"""Share of the sentences that may be copies, and copies without which nothing is said."""
+SENTENCE_WORDS, SENTENCE_CHARACTERS = 5, 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +73,30 @@ def corpus_findings(train: Sequence[Corpus], valid: Sequence[NamedPairs]) -> Ite
 
 
 def copies(train: Sequence[Corpus]) -> Iterator[Finding]:
-    """A warning for each corpus of two languages in which most targets are their sources."""
+    """A warning for each corpus of two languages in which most targets are their sources, or more than a few where the
+    source is a sentence. Names and labels may be the same in both languages; a twentieth of copied sentences already
+    teaches a translator to copy (Khayrallah and Koehn 2018, arXiv 1805.12282)."""
     for corpus in train:
         lines = quick_lines(len(corpus), most=COPY_LINES)
         if corpus.is_reversed or corpus.is_monolingual or not lines:
             continue
-        same = sum(source == target for source, target in corpus.several(lines))
-        if same / len(lines) > COPIES:
-            yield TARGET_COPIES_SOURCE.found(
-                f"{corpus.name}: source is target in {same:,} of {len(lines):,} pairs (bound {COPIES:.0%})",
-                where=corpus.place(lines[0]),
-            )
+        pairs = [*zip(lines, corpus.several(lines), strict=True)]
+        sentences = [(line, pair) for line, pair in pairs if is_sentence(pair[0])]
+        for few, what, bound in ((pairs, "pairs", COPIES), (sentences, "sentences", COPIED_SENTENCES)):
+            same = [line for line, (source, target) in few if source == target]
+            if len(same) > bound * len(few) and len(same) >= LEAST_COPIED:
+                yield TARGET_COPIES_SOURCE.found(
+                    f"{corpus.name}: source is target in {len(same):,} of {len(few):,} {what} (bound {bound:.0%})",
+                    where=corpus.place(same[0]),
+                )
+                break
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a text is too long for a name or a label; scripts without spaces are judged by their length."""
+    return len(text.split()) >= SENTENCE_WORDS or (
+        " " not in text.strip() and len(text) >= SENTENCE_CHARACTERS
+    )
 
 
 def validation_in_training(train: Sequence[Corpus], valid: Sequence[NamedPairs]) -> Iterator[Finding]:

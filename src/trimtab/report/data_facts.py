@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trimtab.report.plain_values import count, items, mapping, text
 from trimtab.report.run_data import RunData
 
 MOST_LINES = 100
 """Quarantined lines that are shown."""
 MOST_CHARACTERS = 500
 MOST_CORPORA = 100
+MOST_BINS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,8 @@ class CorpusFacts:
     dropped: Sequence[tuple[str, int, Sequence[int]]]
     """Reason, count, and the first few lines, the most frequent first."""
     passed_over: Sequence[tuple[str, int]]
+    fingerprint: str = ""
+    """Changes when its content does."""
 
 
 def corpora_of(run: RunData) -> list[CorpusFacts]:
@@ -30,22 +34,62 @@ def corpora_of(run: RunData) -> list[CorpusFacts]:
     return [
         CorpusFacts(
             name=str(each.get("name", "")),
-            seen=_count(each.get("seen")),
-            kept=_count(each.get("kept")),
-            share=_count(each.get("kept")) / max(1, _count(each.get("seen"))),
+            seen=count(each.get("seen")),
+            kept=count(each.get("kept")),
+            share=count(each.get("kept")) / max(1, count(each.get("seen"))),
             dropped=_dropped(each.get("dropped")),
-            passed_over=[
-                (str(key), _count(value)) for key, value in _mapping(each.get("passed_over")).items()
-            ],
+            passed_over=[(str(key), count(value)) for key, value in mapping(each.get("passed_over")).items()],
+            fingerprint=text(each.get("fingerprint"), 200),
         )
         for each in run.ledger[:MOST_CORPORA]
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class SideFacts:
+    """The first examples of the stream as one vocabulary reads them."""
+
+    name: str
+    tokens: int
+    unknown: int
+    width: int
+    """Lengths that a bin holds."""
+    bins: Sequence[int]
+    median: int
+    longest: int
+
+    @property
+    def unknown_share(self) -> float:
+        """Of the tokens, 0 to 1."""
+        return self.unknown / max(1, self.tokens)
+
+    @property
+    def highest(self) -> int:
+        """The largest bin, at least 1."""
+        return max(1, *self.bins) if self.bins else 1
+
+
+def sides_of(run: RunData) -> list[SideFacts]:
+    """Source and target, or the text, of the first examples."""
+    found = items(mapping(run.facts.get("examples")).get("sides"), 4)
+    return [
+        SideFacts(
+            name=text(each.get("name"), 40),
+            tokens=count(each.get("tokens")),
+            unknown=count(each.get("unknown")),
+            width=max(1, count(each.get("width"))),
+            bins=[count(number) for number in items(each.get("bins"), MOST_BINS)],
+            median=count(each.get("median")),
+            longest=count(each.get("longest")),
+        )
+        for each in map(mapping, found)
+    ]
+
+
 def _dropped(reasons: Any) -> list[tuple[str, int, Sequence[int]]]:
     found = [
-        (str(name), _count(_mapping(each).get("count")), _lines(_mapping(each).get("lines")))
-        for name, each in _mapping(reasons).items()
+        (str(name), count(mapping(each).get("count")), _lines(mapping(each).get("lines")))
+        for name, each in mapping(reasons).items()
     ]
     return sorted(found, key=lambda each: -each[1])
 
@@ -65,25 +109,17 @@ def _quarantined(record: Mapping[str, Any]) -> dict[str, Any]:
         name: str(record.get(name, "")) for name in ("source", "target", "reason", "place", "corpus", "code")
     }
     cut = {
-        name: text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]} …"
-        for name, text in texts.items()
+        name: full if len(full) <= MOST_CHARACTERS else f"{full[:MOST_CHARACTERS]} …"
+        for name, full in texts.items()
     }
     loss = record.get("loss")
     return {
         **cut,
-        "step": _count(record.get("step")),
-        "line": _count(record.get("line")),
+        "step": count(record.get("step")),
+        "line": count(record.get("line")),
         "loss": f"{loss:.2f}" if isinstance(loss, int | float) else str(loss or "")[:20],
     }
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _lines(value: Any) -> list[int]:
     return [each for each in value if isinstance(each, int)][:5] if isinstance(value, list) else []
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from trimtab.checks.say.explain import explanation
 from trimtab.report.markdown import html_of
 from trimtab.report.run_data import RunData
+from trimtab.run_findings.catalog import ALL
 
 WEIGHT = {"error": 0, "warning": 1, "note": 2}
 MOST = 60
@@ -31,6 +32,8 @@ class ShownFinding:
     count: int
     steps: tuple[int, ...]
     """The newest steps that it was reported at, ascending; 0 is before the first step."""
+    explains: tuple[str, ...]
+    """Codes that were found as well, and that this one may have brought about."""
     is_over: bool
     """Whether it is of an evaluation, and a later evaluation looked for it again and did not report it."""
     page: Markup
@@ -47,10 +50,27 @@ class ShownFinding:
 
 
 def findings_of(run: RunData) -> list[ShownFinding]:
-    """The findings of a run, those that weigh most first; among equals what still holds, then the newest."""
-    found = [_shown(code, those, is_over=_is_over(run, those)) for code, those in _by_code(run).items()]
-    found.sort(key=lambda each: (each.is_over, WEIGHT.get(each.severity, 3), -max(each.steps, default=0)))
-    return found[:MOST]
+    """The findings of a run, those that weigh most first. What may have brought others about weighs as much as they do
+    and comes before them; among equals the newest is first."""
+    by_code = _by_code(run)
+    over = {code: _is_over(run, those) for code, those in by_code.items()}
+    weight = {code: WEIGHT.get(str(those[-1].get("severity")), 3) for code, those in by_code.items()}
+    found = [
+        _shown(
+            code, those, is_over=over[code], explains=[each for each in _explained(code) if each in by_code]
+        )
+        for code, those in by_code.items()
+    ]
+
+    def rank(each: ShownFinding) -> tuple[bool, int, bool, int]:
+        holding = [weight[code] for code in each.explains if not over[code]]
+        return each.is_over, min([weight[each.code], *holding]), not holding, -max(each.steps, default=0)
+
+    return sorted(found, key=rank)[:MOST]
+
+
+def _explained(code: str) -> tuple[str, ...]:
+    return next((each.explains for each in ALL if each.code == code), ())
 
 
 def counts_of(run: RunData) -> dict[str, int]:
@@ -85,7 +105,9 @@ def _steps(those: Sequence[dict[str, Any]]) -> list[int]:
     return sorted({each["step"] for each in those if isinstance(each.get("step"), int)})
 
 
-def _shown(code: str, those: Sequence[dict[str, Any]], *, is_over: bool) -> ShownFinding:
+def _shown(
+    code: str, those: Sequence[dict[str, Any]], *, is_over: bool, explains: Sequence[str]
+) -> ShownFinding:
     newest = those[-1]
     steps, severity = _steps(those), str(newest.get("severity", "note"))
     return ShownFinding(
@@ -98,6 +120,7 @@ def _shown(code: str, those: Sequence[dict[str, Any]], *, is_over: bool) -> Show
         where=_text(newest, "where"),
         count=len(those),
         steps=tuple(steps[-MOST_STEPS:]),
+        explains=tuple(explains),
         is_over=is_over,
         page=page_of(code),
     )

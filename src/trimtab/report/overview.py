@@ -108,7 +108,9 @@ def _verdict(run: RunData, findings: list[ShownFinding]) -> tuple[str, str]:
     warnings = [each for each in holding if each.severity == "warning"]
     loss = run.steps.column("loss")
     if errors:
-        return "error", f"{_counted(len(errors), 'error')}: {errors[0].name.replace('-', ' ')}"
+        first = holding[0]  # an error, or what may have brought one about
+        link = ":" if first.severity == "error" else "; first see to"
+        return "error", f"{_counted(len(errors), 'error')}{link} {first.name.replace('-', ' ')}"
     if len(loss) and not math.isfinite(loss[-1]) and run.steps.column("skipped")[-1] != 1:
         return "error", "the newest loss is not a number"
     if warnings:
@@ -211,27 +213,6 @@ def _command_of(run: RunData) -> str:
     task = run.value("task", "translation")
     own = facts_of(task).command if task in TASKS else ""
     return own or ("trimtab generate" if task == "language_model" else "trimtab translate")
-
-
-def time_of(run: RunData) -> list[tuple[str, float, str]]:
-    """Where the time went: what, seconds, in words."""
-    training = run.last("seconds")
-    if not math.isfinite(training):
-        return []
-    share = next(
-        (each["data_wait"] for each in reversed(run.health) if _is_finite(each.get("data_wait"))), 0.0
-    )
-    evaluating = sum(each["seconds"] for each in run.evaluations if _is_finite(each.get("seconds")))
-    found = [
-        ("steps", training * (1 - share), "forward, backward, update"),
-        (
-            "waiting for data",
-            training * share,
-            "the loop had no batch; by the newest look at the run's health",
-        ),
-        ("evaluations", evaluating, f"{len(run.evaluations)} of them, samples and metrics included"),
-    ]
-    return [each for each in found if each[1] > 0]
 
 
 def human(number: float | int) -> str:

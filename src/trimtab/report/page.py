@@ -16,17 +16,21 @@ from markupsafe import Markup, escape
 
 from trimtab import __version__
 from trimtab.checkpoint.durable import replace_file
+from trimtab.report.costs import Memory, memory_of, time_of
 from trimtab.report.curves import Curves, curves_of
-from trimtab.report.data_facts import CorpusFacts, corpora_of, dropped_words, quarantined
+from trimtab.report.data_facts import CorpusFacts, SideFacts, corpora_of, dropped_words, quarantined, sides_of
 from trimtab.report.findings import ShownFinding, findings_of
-from trimtab.report.overview import Overview, duration, human, num_bytes, overview_of, time_of
+from trimtab.report.inside import Inside, inside_of
+from trimtab.report.overview import Overview, duration, human, num_bytes, overview_of
+from trimtab.report.plain_values import count, items, mapping, text
 from trimtab.report.recipes import Difference, differences
 from trimtab.report.run_data import RunData
 from trimtab.report.samples import SampleLine, samples_of
+from trimtab.report.sentences import Sentences, sentences_of
 
 SCRIPTS = ("vendor/uPlot.iife.min.js", "templates/chart.js", "templates/report.js")
 STYLES = ("vendor/uPlot.min.css", "templates/report.css")
-SECTIONS = ("overview", "differences", "samples", "data", "costs", "recipe")
+SECTIONS = ("overview", "differences", "samples", "sentences", "data", "inside", "costs", "recipe")
 """Parts of the page that a live page replaces when they change; the curves are between the second and the third."""
 
 
@@ -41,6 +45,27 @@ class RunPage:
     corpora: Sequence[CorpusFacts]
     quarantine: Sequence[Mapping[str, Any]]
     time: Sequence[tuple[str, float, str]]
+    sides: Sequence[SideFacts]
+    sentences: Sentences | None
+    inside: Inside | None
+    memory: Memory | None
+
+    @property
+    def machine(self) -> list[str]:
+        """What it was trained on, in words."""
+        known = mapping(self.run.facts.get("machine"))
+        cores = f"{count(known.get('cores'))} cores" if count(known.get("cores")) else ""
+        cuda = f"CUDA {text(known.get('cuda'), 40)}" if known.get("cuda") else ""
+        return [
+            part
+            for part in (text(known.get("device"), 80), text(known.get("system"), 80), cores, cuda)
+            if part
+        ]
+
+    @property
+    def command(self) -> str:
+        """The command line that began it."""
+        return " ".join(quote(text(word, 400)) for word in items(self.run.facts.get("command"), 100))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,30 +98,44 @@ def _page_of(run: RunData) -> RunPage:
         corpora_of(run),
         quarantined(run),
         time_of(run),
+        sides_of(run),
+        sentences_of(run),
+        inside_of(run),
+        memory_of(run),
     )
 
 
 def page_html(report: Report, *, live: bool = False) -> str:
     """The whole page. With `live` it asks the server that sent it for what is new."""
-    scripts = [_file(name) for name in SCRIPTS]
-    connect = "'self'" if live else "'none'"
-    hashes = " ".join(f"'sha256-{_digest(text)}'" for text in scripts)
+    return render_page(
+        "page.html",
+        SCRIPTS,
+        connect="'self'" if live else "'none'",
+        report=report,
+        data=script_json({**report.curves.to_dict(), "live": live}),
+        sections=sections_of(report),
+        live=live,
+    )
+
+
+def render_page(template: str, scripts: Sequence[str], *, connect: str = "'none'", **values: Any) -> str:
+    """A page by its template, with these scripts and the styles of all pages; it runs no other script and loads
+    nothing."""
+    texts = [_file(name) for name in scripts]
+    hashes = " ".join(f"'sha256-{_digest(text)}'" for text in texts)
     policy = (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
         f"connect-src {connect}; base-uri 'none'; form-action 'none'"
     )
     return (
         _environment()
-        .get_template("page.html")
+        .get_template(template)
         .render(
-            report=report,
             policy=policy,
             styles=Markup("\n".join(_file(name) for name in STYLES)),
-            scripts=[Markup(text) for text in scripts],
-            data=script_json({**report.curves.to_dict(), "live": live}),
-            sections=sections_of(report),
+            scripts=[Markup(text) for text in texts],
             version=__version__,
-            live=live,
+            **values,
         )
     )
 
@@ -167,7 +206,12 @@ def _file(name: str) -> str:
 def write_page(runs: Sequence[RunData], out: Path) -> int:
     """Writes the report of runs as one file, in place of what was there; gives its size in bytes. A reader sees the old
     file or the new one. Raises DiskFull, and OSError where it cannot be written."""
-    content = page_html(report_of(runs)).encode("utf-8", "backslashreplace")
+    return write_html(page_html(report_of(runs)), out)
+
+
+def write_html(html: str, out: Path) -> int:
+    """Writes a page in place of what was there; see `write_page`."""
+    content = html.encode("utf-8", "backslashreplace")
     if out.exists() and not out.is_file():  # a pipe or a device
         out.write_bytes(content)
     else:

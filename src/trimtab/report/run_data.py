@@ -5,6 +5,7 @@ import math
 import os
 import re
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,9 +51,13 @@ class RunData:
     evaluations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     health: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     samples: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    sentences: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """The newest line of `sentences.jsonl`, whose lines are long."""
     findings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     quarantine: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     ledger: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What was known when the run began."""
     recipe_text: str = ""
     recipe: dict[str, Any] = field(default_factory=dict[str, Any])
     checkpoints: list[CheckpointFacts] = field(default_factory=list[CheckpointFacts])
@@ -104,13 +109,16 @@ class RunData:
         seen = (
             _stamp(self.path / "recipe.yaml"),
             _stamp(self.path / "data_ledger.json"),
+            _stamp(self.path / "facts.json"),
             self._steps_on_disk(),
         )
         if seen != self._seen:
             self._seen, changed = seen, True
             self._read_recipe()
             self.ledger = _corpora(_json(self.path / "data_ledger.json"))
-            self.checkpoints = list(_checkpoints(self.path / "checkpoints", seen[2]))
+            facts = _json(self.path / "facts.json")
+            self.facts = facts if isinstance(facts, dict) else {}
+            self.checkpoints = list(_checkpoints(self.path / "checkpoints", seen[3]))
         return changed
 
     def _refresh_logs(self) -> bool:
@@ -121,6 +129,8 @@ class RunData:
             )
             for name in ("evaluations", "health", "samples", "findings", "quarantine"):
                 self._logs[name] = Records(LogFile(self.path / f"{name}.jsonl"))
+            if not self.newest_only:
+                self._logs["sentences"] = Records(LogFile(self.path / "sentences.jsonl"), deque(maxlen=1))
         changed = self._metrics.has_changed()
         if changed:
             if self._metrics.is_new:

@@ -54,6 +54,19 @@ def list_runs(folder: Path, *, sort: SortKey = "name", contains: str = "") -> li
     `contains` keeps those with this text in their path below the folder, task, state or health. Sorted by `best`,
     the best of each metric come first; by `written` the newest. Raises InputError where there is no such folder.
     """
+    check_folder(folder)
+    rows = [row_of(open_run(path, newest_only=True)) for path in runs_below(folder)]
+    wanted = contains.lower()
+    rows = [
+        row
+        for row in rows
+        if wanted in f"{os.path.relpath(row.path, folder)} {row.task} {row.state} {row.health}".lower()
+    ]
+    return sorted(rows, key=order_of(sort))
+
+
+def check_folder(folder: Path) -> None:
+    """InputError where there is no folder to look for runs in, or it cannot be read."""
     if not os.path.isdir(folder):
         raise input_error(
             f"no such folder: {folder}",
@@ -63,17 +76,10 @@ def list_runs(folder: Path, *, sort: SortKey = "name", contains: str = "") -> li
         )
     with reading(folder):
         os.listdir(folder)
-    rows = [_row(open_run(path, newest_only=True)) for path in _runs_below(folder)]
-    wanted = contains.lower()
-    rows = [
-        row
-        for row in rows
-        if wanted in f"{os.path.relpath(row.path, folder)} {row.task} {row.state} {row.health}".lower()
-    ]
-    return sorted(rows, key=_order(sort))
 
 
-def _runs_below(folder: Path) -> list[Path]:
+def runs_below(folder: Path) -> list[Path]:
+    """The runs in a folder and in those below it, or the run that it is."""
     found, level = list[Path](), [folder]
     for _ in range(DEEPEST + 1):
         below: list[Path] = []
@@ -91,7 +97,8 @@ def _runs_below(folder: Path) -> list[Path]:
     return found
 
 
-def _row(run: RunData) -> RunRow:
+def row_of(run: RunData) -> RunRow:
+    """The row of a run that was read."""
     share, best, counts = share_of(run), best_of(run), counts_of(run)
     step, loss = run.last("step"), run.last("loss")
     if not run.steps.num_rows:
@@ -119,7 +126,8 @@ def _row(run: RunData) -> RunRow:
     )
 
 
-def _order(sort: SortKey) -> Callable[[RunRow], Any]:
+def order_of(sort: SortKey) -> Callable[[RunRow], Any]:
+    """What rows are sorted by."""
     match sort:
         case "name":
             return lambda row: row.path

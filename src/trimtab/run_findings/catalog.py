@@ -1,6 +1,6 @@
 """Every finding that only a run can show, in the order of a run."""
 
-from trimtab.run_findings import built_parts, checkpoints, evaluations, preflight, steps
+from trimtab.run_findings import built_parts, checkpoints, evaluations, preflight, steps, trackers
 from trimtab.run_findings.spec import RunFinding
 
 ALL: tuple[RunFinding, ...] = (
@@ -9,4 +9,5 @@ ALL: tuple[RunFinding, ...] = (
     *evaluations.ALL,
     *steps.ALL,
     *checkpoints.ALL,
+    *trackers.ALL,
 )

@@ -10,6 +10,7 @@ UNKNOWN_PIECES = RunFinding(
     seen="more tokens than 0.5% (a warning) or 5% (an error) are unknown to the vocabulary",
     why="Unknown tokens carry no meaning, and the model learns to write them.",
     fix="set data.tokenizer.byte_fallback: true, or train the tokenizer on this text",
+    explains=("M901", "E901", "E903", "S902", "S903", "S911"),
     home="tasks/text/data_checks.py",
     symptoms=(
         "unknown tokens in the output",
@@ -99,6 +100,7 @@ SIDES_APART = RunFinding(
         "check the lines there and some before: one is lost, duplicated or split on one side; "
         "`trimtab data inspect` looks at every line"
     ),
+    explains=("M901", "E901", "E903", "S902", "S903", "S911"),
     home="data/corpus_findings.py",
     symptoms=(
         "output has nothing to do with the input",
@@ -138,6 +140,7 @@ NUL_IN_TEXT = RunFinding(
         "look at the line (`sed -n 'NUMBERp' FILE | cat -v` shows it as ^@), and fix it or take it out; "
         "`tr -d '\\000'` removes the NULs alone"
     ),
+    explains=("S901", "S902", "S903", "S911"),
     home="data/corpus_findings.py",
     symptoms=(
         "zero bytes in the training text",
@@ -150,9 +153,11 @@ TARGET_COPIES_SOURCE = RunFinding(
     name="target-copies-source",
     severity="warning",
     when="before the first step",
-    seen="in more than half of the pairs of a corpus the target is the source",
-    why="The model learns to copy: the loss falls to almost nothing, and translations repeat their input.",
+    seen="in more than half of the pairs of a corpus, or more than 5% of its sentences, the target is the source",
+    why="The model learns to copy: translations repeat their input, and where most pairs are copies the loss falls to "
+    "almost nothing.",
     fix="give the target's own file; `trimtab data inspect RECIPE` counts such pairs in each corpus",
+    explains=("M901", "E901", "E903", "S902", "S903", "S911"),
     home="data/corpus_findings.py",
     symptoms=(
         "copies the source",
@@ -242,6 +247,22 @@ PEAK_RATE_OUT_OF_RANGE = RunFinding(
     ),
     why="At such a learning rate the weights hardly move, or training diverges at once.",
     fix="set step.optimizer.learning_rate to what the finding says; with noam it is a factor, near 1",
+    explains=(
+        "S901",
+        "S902",
+        "S903",
+        "S904",
+        "S905",
+        "S907",
+        "S908",
+        "S921",
+        "S922",
+        "M903",
+        "M905",
+        "E901",
+        "E903",
+        "E906",
+    ),
     home="training/rates.py",
     symptoms=(
         "loss falls slowly",

@@ -176,6 +176,21 @@ UPDATES_TOO_LARGE = RunFinding(
         "loss stays high or jumps."
     ),
     fix="lower step.optimizer.learning_rate (to a tenth), or lengthen the warmup",
+    explains=(
+        "S901",
+        "S902",
+        "S903",
+        "S904",
+        "S905",
+        "S907",
+        "S908",
+        "S922",
+        "M903",
+        "M905",
+        "E901",
+        "E903",
+        "E906",
+    ),
     home="watch/update_ratio.py",
     symptoms=(
         "loss stays high",

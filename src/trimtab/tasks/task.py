@@ -136,6 +136,8 @@ class Validated:
     findings: Sequence[Finding] = ()
     samples: Sequence[dict[str, Any]] = ()
     """Lines of `samples.jsonl`, without step and set."""
+    sentences: Mapping[str, Any] | None = None
+    """The line of `sentences.jsonl`, without step and set."""
     input_matters: bool = False
     """See `Moment.input_matters`; for the next evaluation."""
 

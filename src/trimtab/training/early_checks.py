@@ -1,6 +1,7 @@
 """Checks before a run for what would end it at its first save, evaluation or export."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 from torch import nn
@@ -10,6 +11,7 @@ from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.export_targets import obstacles
 from trimtab.config.run import Recipe
 from trimtab.config.step import StepConfig
+from trimtab.config.trackers import PACKAGES
 from trimtab.errors import InputError, input_error
 from trimtab.metrics.catalogue import OF_TRANSLATIONS
 from trimtab.metrics.metric import MetricSettings
@@ -45,6 +47,18 @@ def check_metrics(recipe: Recipe) -> None:
         if metric := OF_TRANSLATIONS.get(name):
             for files in recipe.data.valid.values():
                 metric.check(MetricSettings(bleu_tokenizer=files.bleu_tokenizer))
+
+
+def check_trackers(recipe: Recipe) -> None:
+    """InputError if the package of a tracker in `log` is not installed: told before training."""
+    missing = [PACKAGES[name][1] for name in recipe.log if find_spec(PACKAGES[name][0]) is None]
+    if missing:
+        raise input_error(
+            "log: needs a package that is not installed",
+            got=f"log: [{', '.join(recipe.log)}]",
+            allowed="trackers whose packages are installed",
+            fix=f"pip install {' '.join(missing)}, or take {' and '.join(missing)} out of `log`",
+        )
 
 
 def check_exports(recipe: Recipe) -> None:

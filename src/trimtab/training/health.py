@@ -3,7 +3,7 @@
 import math
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import nn
@@ -40,6 +40,8 @@ class Look:
     """To be told: errors each time, anything else when it was not so at the last look."""
     over: tuple[str, ...]
     """Codes that no longer apply, or are reported again; forget their earlier findings."""
+    details: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+    """Numbers by layer or tensor, for the log."""
 
 
 @dataclass(slots=True)
@@ -122,7 +124,18 @@ class HealthCheck:
         looks = (self.look_at_movement, self.look_at_ratios, self.look_at_steps, self.look_at_activations)
         scores: dict[str, float] = {}
         found = [finding for look in looks for finding in look(scores)]
-        return self.to_report(scores, found)
+        return replace(self.to_report(scores, found), details=self.details())
+
+    def details(self) -> dict[str, dict[str, float]]:
+        """Root mean square of each layer's output, where this look saw it, and how far a step moves each tensor."""
+        found = {"update_ratios": self.ratios.medians()}
+        if self.inside is not None and self.steps_of_look == self.steps:
+            found["rms_by_depth"] = self.inside.activations.left
+        return {
+            kind: {name: float(f"{value:.4g}") for name, value in each.items() if math.isfinite(value)}
+            for kind, each in found.items()
+            if each
+        }
 
     def look_at_movement(self, scores: dict[str, float]) -> list[Finding]:
         """M902; what has moved once is not looked at again."""

@@ -5,8 +5,11 @@ from typing import Any
 
 from trimtab.checkpoint.journal import Journal
 from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.config.run import Recipe
 from trimtab.finding import Finding
-from trimtab.progress import Progress
+from trimtab.progress import HearsSamples, Progress
+from trimtab.trackers.tracker import TrackedRun
+from trimtab.trackers.trackers import Trackers, flat
 from trimtab.training.findings import Findings
 from trimtab.types import TrainState
 
@@ -14,20 +17,45 @@ from trimtab.types import TrainState
 class Logger:
     """The logs of a run folder, and the progress that hears of the same."""
 
-    def __init__(self, folder: RunFolder, progress: Progress) -> None:
+    def __init__(self, folder: RunFolder, progress: Progress, recipe: Recipe | None = None) -> None:
         self.folder, self.progress = folder, progress
+        names = recipe.log if recipe is not None and folder.writes else ()
+        settings = flat(recipe.model_dump(mode="json")) if recipe is not None and names else {}
+        self.trackers = Trackers(names, TrackedRun(folder.path, settings), tell=self.finding)
         self.findings = Findings(folder, progress)
         journal = partial(Journal, tell=self.finding, writes=folder.writes)
         self.metrics = journal(folder.metrics, every_seconds=0.25)  # for those who watch
         self.evaluations = journal(folder.evaluations)
         self.samples = journal(folder.samples)
+        self.sentences = journal(folder.sentences)
         self.quarantine = journal(folder.quarantine)
         self.health = journal(folder.health)
+
+    def begin_at(self, state: TrainState) -> None:
+        """The run begins, or goes on from a state, for those who keep what was logged."""
+        self.trackers.begin_at(state.step)
+
+    def step(self, line: dict[str, Any]) -> None:
+        """One line of `metrics.jsonl`."""
+        self.metrics.write(line)
+        self.trackers.log("train", line["step"], line)
+
+    def look(self, line: dict[str, Any]) -> None:
+        """One line of `health.jsonl`."""
+        self.health.write(line)
+        self.trackers.log("health", line["step"], line)
 
     def evaluation(self, scores: dict[str, Any]) -> None:
         """One line of `evaluations.jsonl`."""
         self.evaluations.write(scores)
         self.progress.evaluation(scores)
+        self.trackers.log(str(scores.get("set", "valid")), scores["step"], scores)
+
+    def sample(self, sample: dict[str, Any]) -> None:
+        """One line of `samples.jsonl`."""
+        self.samples.write(sample)
+        if isinstance(self.progress, HearsSamples):
+            self.progress.sample(sample)
 
     def finding(self, finding: Finding) -> None:
         """Writes a finding down and tells it."""
@@ -35,13 +63,14 @@ class Logger:
 
     def logs_at(self, state: TrainState) -> list[tuple[Journal, int]]:
         """The logs, each with the last step that it had at a state."""
-        evaluated = (self.evaluations, self.samples, self.health)
+        evaluated = (self.evaluations, self.samples, self.sentences, self.health)
         return [(self.metrics, state.step), *((journal, state.evaluated) for journal in evaluated)]
 
     @property
     def logs(self) -> tuple[Journal, ...]:
         """All that stay open."""
-        return self.metrics, self.evaluations, self.samples, self.quarantine, self.health
+        evaluated = (self.evaluations, self.samples, self.sentences, self.health)
+        return (self.metrics, *evaluated, self.quarantine)
 
     def flush(self) -> None:
         """Brings the logs to the disk."""
@@ -49,6 +78,7 @@ class Logger:
             journal.flush()
 
     def close(self) -> None:
-        """Brings them to the disk for good."""
+        """Brings them to the disk for good, and the trackers to an end."""
+        self.trackers.close()
         for journal in self.logs:
             journal.close()

@@ -60,9 +60,8 @@ class Recorder:
         """Whether any rank had to stop when the newest step was over."""
         self.input_matters = False
         """Whether a validation has seen the loss rise when inputs were exchanged."""
-        self.logger = Logger(folder, progress)
-        self.findings, self.samples = self.logger.findings, self.logger.samples
-        self.health_log = self.logger.health
+        self.logger = Logger(folder, progress, parts.recipe)
+        self.findings = self.logger.findings
         self.judge = StepJudge(
             parts.recipe.guard,
             lambda: HealthCheck(parts.model, parts.learning_rate, parts.recipe.step.clip),
@@ -96,6 +95,7 @@ class Recorder:
         self.pending.clear()
         self.findings.step = state.step
         self.judge.begin_at(state)
+        self.logger.begin_at(state)
         self.start_clock()
 
     def start_clock(self) -> None:
@@ -161,6 +161,7 @@ class Recorder:
         lap = self.stopwatch.lap(asked=asked)
         self.judge.after_lap(lap, step=state.step, count=len(self.pending))
         state = replace(state, seconds=of_first(state.seconds + lap.untold, self.ranks))
+        memory = gpu_memory(self.parts.device)
         rate = sum(each.line["tokens"] for each in self.pending) / max(1e-9, lap.whole)
         for each, of_step in zip(self.pending, numbers, strict=True):
             skip_reason = SkipReason(int(of_step.pop("skip_reason")))
@@ -169,8 +170,8 @@ class Recorder:
             line |= metrics_of(
                 of_step, skip_reason, learning_rate=each.report.learning_rate, updates=state.updates
             )
-            line |= {"tokens_per_second": round(rate, 1), "seconds": round(state.seconds, 3)}
-            self.logger.metrics.write(line)
+            line |= {"tokens_per_second": round(rate, 1), "seconds": round(state.seconds, 3), **memory}
+            self.logger.step(line)
             self.judge.judge(each.window, skip_reason, line, position=each.position)
         line = self.pending[-1].line
         self.pending.clear()
@@ -178,7 +179,8 @@ class Recorder:
         share = self.parts.clock.share(self.parts.recipe.length, state)
         passed = 60 * self.parts.clock.done("minutes", state)
         left = passed / share - passed if 0 < share <= 1 else None
-        self.progress.step(line, share=min(1.0, share), seconds_left=left)
+        counts = {"clips": state.clips, "skips": state.skips}
+        self.progress.step(line | counts, share=min(1.0, share), seconds_left=left)
         return state
 
     def epoch(self, state: TrainState) -> float:
@@ -188,6 +190,10 @@ class Recorder:
     def evaluation(self, scores: dict[str, Any]) -> None:
         """One line of `evaluations.jsonl`."""
         self.logger.evaluation(scores)
+
+    def sample(self, sample: dict[str, Any]) -> None:
+        """One line of `samples.jsonl`."""
+        self.logger.sample(sample)
 
     def finding(self, finding: Finding) -> None:
         """Writes a finding down and tells it."""
@@ -210,6 +216,11 @@ class Recorder:
         """Waits for a save that is under way, and brings the logs to the disk."""
         self.checkpointer.close()
         self.logger.close()
+
+
+def gpu_memory(device: torch.device) -> dict[str, int]:
+    """Bytes that PyTorch has reserved on a GPU now, which is what the planner plans; nothing on a CPU."""
+    return {"gpu_memory": torch.cuda.memory_reserved(device)} if device.type == "cuda" else {}
 
 
 def plain_numbers(reports: list[StepReport], *, truncates: bool) -> list[dict[str, float]]:

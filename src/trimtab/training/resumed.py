@@ -93,7 +93,7 @@ def forget(run: RunFolder, state: TrainState, *, from_nothing: bool) -> None:
     What was seen on a branch that the run has left stays: the steps that damaged it are left out and not taken again.
     """
     cut_back(run.metrics, state.step)
-    for log in (run.evaluations, run.samples, run.health):
+    for log in (run.evaluations, run.samples, run.sentences, run.health):
         cut_back(log, state.evaluated)
     left_out = state.guard.get("masked", ())
     cut_back(run.quarantine, state.step, but=left_out)

@@ -64,7 +64,9 @@ def score_set(
     for finding in found.findings:
         recorder.finding(finding)
     for sample in found.samples:
-        recorder.samples.write({"step": state.step, "set": valid.name, **sample})
+        recorder.sample({"step": state.step, "set": valid.name, **sample})
+    if found.sentences is not None:
+        recorder.logger.sentences.write({"step": state.step, "set": valid.name, **found.sentences})
     recorder.evaluation(scores)
     return scores
 
@@ -75,7 +77,7 @@ def look_at_health(state: TrainState, recorder: Recorder) -> None:
     In a log of its own: unlike scores these numbers are of this process, and start again in one that resumes.
     """
     look = recorder.health.look()
-    recorder.health_log.write({"step": state.step, **look.scores})
+    recorder.logger.look({"step": state.step, **look.scores, **look.details})
     recorder.findings.look_again_for(*look.over)
     for finding in look.findings:
         recorder.finding(finding)

@@ -10,7 +10,7 @@ from trimtab.checks.kinds.signs import mapping, names_of
 from trimtab.checks.kinds.written import settings_of
 
 BRANCHES = frozenset(
-    {"task", "data", "model", "loss", "step", "length", "evaluate", "checkpoint", "export", "seed"}
+    {"task", "data", "model", "loss", "step", "length", "evaluate", "checkpoint", "export", "log", "seed"}
 )
 OF_OTHERS = frozenset({"training", "tasks", "base_model", "model_name_or_path", "save_model", "src_vocab"})
 

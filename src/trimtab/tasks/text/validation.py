@@ -14,6 +14,7 @@ from trimtab.run_findings.evaluations import (
 )
 from trimtab.tasks.task import Moment, Validated
 from trimtab.tasks.text.diagnose import diagnose, loss_not_finite
+from trimtab.tasks.text.sentences import sentences_of
 from trimtab.tasks.text.validation_scores import (
     TranslatedLines,
     metrics_of_translations,
@@ -56,7 +57,13 @@ def validated(parts: Any, model: Model, valid: ValidSet, moment: Moment) -> Vali
     if said is None:
         return Validated(scores, input_matters=moment.input_matters)
     samples = samples_of(found, limit=parts.recipe.evaluate.samples)
-    return Validated(scores, findings=said.findings, samples=samples, input_matters=said.source_matters)
+    return Validated(
+        scores,
+        findings=said.findings,
+        samples=samples,
+        sentences=sentences_of(parts, model, valid, found) if found.lines else None,
+        input_matters=said.source_matters,
+    )
 
 
 def samples_of(found: TranslatedLines, *, limit: int) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -73,6 +73,35 @@ def gpu_of(device: torch.device) -> "Gpu":
     return described(of.name, of.total_memory / 2**30, float(f"{of.major}.{of.minor}"))
 
 
+def planned_bytes(parts: Checked) -> dict[str, Any]:
+    """The plan of a run on a GPU in bytes; empty on a CPU, and where there is none."""
+    if parts.device.type != "cuda":
+        return {}
+    try:
+        gpu = gpu_of(parts.device)
+        plan = plan_of(parts.recipe, gpu)
+    except Exception:  # of any kind: a run does not depend on its plan
+        return {}
+    return {
+        "owners": dict(plan.owners),
+        "allocated": plan.allocated,
+        "reserved": plan.reserved,
+        "driver": plan.driver,
+        "card": int(gpu.memory),
+    }
+
+
+def measured_bytes(device: torch.device) -> dict[str, int]:
+    """What PyTorch reserved and allocated at most of a GPU's memory, checks and evaluations included; empty on a
+    CPU."""
+    if device.type != "cuda":
+        return {}
+    return {
+        "reserved": torch.cuda.max_memory_reserved(device),
+        "allocated": torch.cuda.max_memory_allocated(device),
+    }
+
+
 def planned_memory(parts: Checked) -> str:
     """One line before a run: what the planner expects of its GPU, or why it has no plan; empty on a CPU."""
     if parts.device.type != "cuda":
@@ -94,14 +123,14 @@ def planned_memory(parts: Checked) -> str:
 
 def measured_memory(parts: Checked) -> str:
     """One line after a run: what PyTorch reserved at most, checks and evaluations included; empty on a CPU."""
-    if parts.device.type != "cuda":
+    found = measured_bytes(parts.device)
+    if not found:
         return ""
     from trimtab.fit.memory_size import in_gib
 
-    most, held = torch.cuda.max_memory_reserved(parts.device), torch.cuda.max_memory_allocated(parts.device)
     return (
-        f"memory: {in_gib(most)} was reserved at the peak, checks and evaluations included, {in_gib(held)} of it "
-        "allocated"
+        f"memory: {in_gib(found['reserved'])} was reserved at the peak, checks and evaluations included, "
+        f"{in_gib(found['allocated'])} of it allocated"
     )
 
 
