@@ -124,8 +124,8 @@ class StepConfig(Settings):
     gradients: Literal["kept", "released"] = "kept"
     """`released` lets the backward pass update each weight as soon as its gradient is complete, and drops the gradient:
     2 or 4 bytes less per weight (LOMO, arXiv 2306.09782). A step is one micro-batch then. With `clip: global_norm` it
-    has two backward passes, the first of which only measures the norm, so that clipping and the guard mean the same; `clip:
-    {kind: off}` needs one, and the guard judges the loss and the gradient of each tensor by itself."""
+    has two backward passes, the first of which only measures the norm, so that clipping and the guard mean the same.
+    `clip: {kind: off}` needs one, and the guard judges the loss and the gradient of each tensor by itself."""
     optimizer: Optimizer = AdamW()
     """How a gradient becomes an update."""
     schedule: Schedule = LinearWarmup()
@@ -173,6 +173,21 @@ class StepConfig(Settings):
         return self
 
     @model_validator(mode="after")
+    def _bits_are_kept_beside_narrow_weights(self) -> "StepConfig":
+        optimizer = self.optimizer
+        if not isinstance(optimizer, AdamW) or optimizer.weights == "as_stored":
+            return self
+        if self.precision != "bf16" or optimizer.states == "float32":
+            raise refused(
+                "optimizer.weights",
+                "it adds 8 bits to weights in bfloat16, next to states that have fewer bits than float32",
+                got=f"24bit with precision {self.precision} and states {optimizer.states}",
+                allowed="`precision: bf16` and `optimizer.states: 8bit`, `4bit` or `bfloat16`",
+                fix="set `precision: bf16` and `optimizer.states: 8bit`, or leave `optimizer.weights` out",
+            )
+        return self
+
+    @model_validator(mode="after")
     def _released_gradients_are_those_of_a_step(self) -> "StepConfig":
         if self.gradients == "released":
             refuse_what_needs_all_gradients(self)
@@ -192,8 +207,8 @@ def refuse_what_needs_all_gradients(step: StepConfig) -> None:
             "a gradient that is used at once cannot be added to that of another micro-batch",
             got=f"released with tokens_per_step {step.tokens_per_step} in micro-batches of {step.micro_batch_tokens}",
             allowed="one micro-batch a step, or kept gradients",
-            fix=f"set `tokens_per_step: {step.micro_batch_tokens}`, with `recompute: block` for as many as fit, and lower "
-            "the learning rate; or set `gradients: kept`",
+            fix=f"set `tokens_per_step: {step.micro_batch_tokens}` and lower the learning rate, with "
+            "`recompute: block` for larger ones; or set `gradients: kept`",
         )
     if step.clip.kind == "adaptive":
         raise refused(

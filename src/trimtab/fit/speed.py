@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from trimtab.fit import constants
 from trimtab.fit.gpus import Gpu
 from trimtab.fit.optimizer_memory import kept_bytes
-from trimtab.fit.plan import Plan, gradient_bytes
+from trimtab.fit.plan import Plan, is_released
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ def speed_of(plan: Plan, gpu: Gpu) -> Speed:
     trained = [each for each in run.shape.weights if each.trained]
     states = kept_bytes(run.recipe.step.optimizer, trained, lambda size: size)
     weights = sum(each.numbers * how.weight for each in trained)
-    update = (2 * states + 3 * weights + 3 * gradient_bytes(run)) / bandwidth
+    gradients = sum(each.numbers * how.weight for each in trained)
+    update = (2 * states + 3 * weights + 3 * gradients) / bandwidth
     seconds = slots.micro_batches * micro_batch + update
     real = (slots.target + slots.source) * slots.micro_batches / 1.05  # a twentieth of the slots is slack
     return Speed(seconds, real / seconds)
@@ -40,16 +41,23 @@ def speed_of(plan: Plan, gpu: Gpu) -> Speed:
 
 def operations(plan: Plan) -> float:
     """Additions and multiplications of a micro-batch: 6 for each weight of a linear map and token, 4 where it is
-    frozen, and those of attention over segments of the greatest length."""
+    frozen, and those of attention over segments of the greatest length; with what is computed again, and with a second
+    backward pass where there is one."""
     run = plan.run
-    total = 6.0 * run.shape.rows * run.shape.dim * run.slots.targets
+    again = {"none": 0.0, "feed_forward": 0.0, "block": 2.0}[run.how.recompute]
+    backward = 2.0 if is_released(run) and run.recipe.step.clip.kind == "global_norm" else 1.0
+    of_output = 6.0 if backward == 1 else 12.0  # the loss makes both gradients again
+    total = of_output * run.shape.rows * run.shape.dim * run.slots.targets
     for stack in run.shape.stacks:
         layer = stack.layer
         tokens = run.slots.source if stack.reads_source else run.slots.target
         sides = layer.dim * (layer.query_width + 2 * layer.key_width) + layer.query_width * layer.dim
         inner = layer.feed_forward * layer.dim * (3 if layer.gated else 2)
         own = sides + inner
-        factor = 4.0 if layer.frozen else 6.0
+        factor = 2.0 + backward * ((2.0 if layer.frozen else 4.0) + again)
+        if run.how.recompute == "feed_forward":
+            wide = layer.feed_forward * layer.dim * (2 if layer.gated else 1)
+            total += stack.layers * tokens * backward * 2.0 * wide
         adapters = sum(width * (layer.dim + layer.feed_forward) for _, width in layer.adapters)
         attended = 6.0 * layer.query_width * run.slots.longest * (2 if stack.reads_source else 1)
         total += stack.layers * tokens * (factor * own + 6.0 * adapters + attended)

@@ -42,7 +42,9 @@ class ReleasedSteps:
         """See `take_step`; a step has one micro-batch."""
         (batch,) = batches
         assert isinstance(optimizer, UpdatesTensors), "a recipe with released gradients has such an optimizer"
-        assert isinstance(clip, GlobalNormClip), "a recipe with released gradients clips the global norm or nothing"
+        assert isinstance(clip, GlobalNormClip), (
+            "a recipe with released gradients clips the global norm or nothing"
+        )
         assert not scale.enabled, "a recipe with released gradients has no loss scale"
         counts = Counts.of(batches)
         masked = gate is not None and gate.masked

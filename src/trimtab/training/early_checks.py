@@ -15,7 +15,6 @@ from trimtab.metrics.catalogue import OF_TRANSLATIONS
 from trimtab.metrics.metric import MetricSettings
 from trimtab.model.lora import checkpoint_weights
 
-
 BYTES_OF_A_MOMENT = {"float32": 4, "bfloat16": 2, "8bit": 1.04, "4bit": 0.54}
 """For each weight, scales of blocks included."""
 

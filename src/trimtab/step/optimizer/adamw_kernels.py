@@ -39,7 +39,9 @@ def move(
             )
             numbers[:2] /= (parts.sum() / size).sqrt().clamp(min=1.0)
         adamw_kernel[grid](
-            *(weights, gradient, first, second, *scales, numbers, seed, size, *decays),
+            *(weights, state.get("rounded_off", weights), gradient, first, second, *scales),
+            *(numbers, seed, size, *decays),
+            KEEPS="rounded_off" in state,
             BITS=bits,
             BLOCKS=BLOCKS,
             num_warps=WARPS,
@@ -50,6 +52,7 @@ def move(
 @no_type_check
 def adamw_kernel(
     weights,
+    rounded_off,
     gradients,
     firsts,
     seconds,
@@ -61,6 +64,7 @@ def adamw_kernel(
     first_decay,
     second_decay,
     eps,
+    KEEPS: tl.constexpr,
     BITS: tl.constexpr,
     BLOCKS: tl.constexpr,
 ):
@@ -71,6 +75,9 @@ def adamw_kernel(
     inside = places < size
     gradient = tl.load(gradients + places, mask=inside, other=0.0).to(tl.float32)
     weight = tl.load(weights + places, mask=inside, other=0.0).to(tl.float32)
+    if KEEPS:
+        off = tl.load(rounded_off + places, mask=inside, other=0).to(tl.int32)
+        weight = (weight.to(tl.int32, bitcast=True) + off * 256).to(tl.float32, bitcast=True)
     first = read_first(firsts, first_scales, blocks, places, size, BITS, BLOCKS)
     second = read_second(seconds, second_scales, blocks, places, size, BITS, BLOCKS)
     first = first * first_decay + gradient * (1 - first_decay)
@@ -80,7 +87,13 @@ def adamw_kernel(
     moved = weight * (1 - tl.load(numbers + 1)) - tl.load(numbers) * change
     one = mixed(mixed(places.to(tl.uint32)) ^ tl.load(seed).to(tl.uint32))
     two = mixed(one ^ 0x9E3779B9)
-    if weights.dtype.element_ty == tl.bfloat16:
+    if KEEPS:  # see `block_states.split`
+        more = tl.where(tl.abs(moved) < float("inf"), ((one >> 16) & 255).to(tl.int32), 0)
+        whole = (moved.to(tl.int32, bitcast=True) + more) & -256
+        nearest = (whole + 0x8000) & -65536
+        tl.store(rounded_off + places, ((whole - nearest) >> 8).to(tl.int8), mask=inside)
+        moved = nearest.to(tl.float32, bitcast=True)
+    elif weights.dtype.element_ty == tl.bfloat16:
         moved = narrowed(moved, one >> 16)
     tl.store(weights + places, moved.to(weights.dtype.element_ty), mask=inside)
     if BITS == 16:
@@ -197,7 +210,9 @@ def write_codes(states, codes, blocks, size, BITS: tl.constexpr, BLOCKS: tl.cons
 
 @triton.jit
 @no_type_check
-def write_first(states, scales, values, chance, blocks, places, size, BITS: tl.constexpr, BLOCKS: tl.constexpr):
+def write_first(
+    states, scales, values, chance, blocks, places, size, BITS: tl.constexpr, BLOCKS: tl.constexpr
+):
     """See `block_states.encoded_first`."""
     values = tl.where(places < size, values, 0.0)
     most: tl.constexpr = 127 if BITS == 8 else 7

@@ -11,7 +11,7 @@ would divide a gradient by `eps`.
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Float32, Int, Int64, UInt8
+from jaxtyping import Float, Float32, Int8, Int64, Shaped, UInt8
 from torch import Tensor
 
 BLOCK = 128
@@ -39,9 +39,7 @@ def chances(places: Int64[Tensor, "numbers"], seed: Int64[Tensor, ""]) -> Chance
     each device draws the same. Source: the hash `lowbias32` of C. Wellons, "Prospecting for hash functions" (2018)."""
     one = mixed(mixed(places & ONES) ^ (seed & ONES))
     two = mixed(one ^ 0x9E3779B9)
-    return Chances(
-        one >> 16, ((one & 0xFFFF).float() + 0.5) / 65536, ((two & 0xFFFF).float() + 0.5) / 65536
-    )
+    return Chances(one >> 16, ((one & 0xFFFF).float() + 0.5) / 65536, ((two & 0xFFFF).float() + 0.5) / 65536)
 
 
 def mixed(x: Int64[Tensor, "*shape"]) -> Int64[Tensor, "*shape"]:
@@ -63,7 +61,7 @@ def num_blocks(numbers: int) -> int:
 
 def encoded_first(
     values: Float32[Tensor, "blocks block"], chance: Float32[Tensor, "blocks block"], *, bits: int
-) -> tuple[Int[Tensor, "blocks bytes"], Float32[Tensor, "blocks"]]:
+) -> tuple[Shaped[Tensor, "blocks bytes"], Float32[Tensor, "blocks"]]:
     """Codes and scales of first moments."""
     most = LEVELS[bits][0]
     scales, shares = shares_of(values)
@@ -74,7 +72,7 @@ def encoded_first(
 
 def encoded_second(
     values: Float32[Tensor, "blocks block"], chance: Float32[Tensor, "blocks block"], *, bits: int
-) -> tuple[UInt8[Tensor, "blocks bytes"], Float32[Tensor, "blocks"]]:
+) -> tuple[Shaped[Tensor, "blocks bytes"], Float32[Tensor, "blocks"]]:
     """Codes and scales of second moments."""
     most = LEVELS[bits][1]
     scales, shares = shares_of(values)
@@ -99,7 +97,7 @@ def rounded(below: Tensor, shares: Tensor, chance: Tensor, *, most: int, power: 
 
 
 def decoded_first(
-    codes: Int[Tensor, "blocks bytes"], scales: Float32[Tensor, "blocks"], *, bits: int
+    codes: Shaped[Tensor, "blocks bytes"], scales: Float32[Tensor, "blocks"], *, bits: int
 ) -> Float32[Tensor, "blocks block"]:
     """The first moments that codes stand for."""
     wide = codes.float() if bits == 8 else unpacked(codes).float() - OFFSET
@@ -108,7 +106,7 @@ def decoded_first(
 
 
 def decoded_second(
-    codes: UInt8[Tensor, "blocks bytes"], scales: Float32[Tensor, "blocks"], *, bits: int
+    codes: Shaped[Tensor, "blocks bytes"], scales: Float32[Tensor, "blocks"], *, bits: int
 ) -> Float32[Tensor, "blocks block"]:
     """The second moments that codes stand for."""
     squares = ((codes if bits == 8 else unpacked(codes)).float() / LEVELS[bits][1]).square()
@@ -125,7 +123,27 @@ def unpacked(codes: UInt8[Tensor, "blocks half"]) -> UInt8[Tensor, "blocks block
     return torch.cat([codes & 15, codes >> 4], dim=1)
 
 
-def narrowed(values: Float32[Tensor, "numbers"], chance: Int64[Tensor, "numbers"]) -> Float32[Tensor, "numbers"]:
+def widened(
+    narrow: Float[Tensor, "numbers"], rounded_off: Int8[Tensor, "numbers"]
+) -> Float32[Tensor, "numbers"]:
+    """Numbers of 24 bits from bfloat16 and the 8 bits that lie beside it: steps of 2^-8 of its own, up or down."""
+    return (narrow.float().view(torch.int32) + rounded_off.int() * 256).view(torch.float32)
+
+
+def split(
+    values: Float32[Tensor, "numbers"], chance: Int64[Tensor, "numbers"]
+) -> tuple[Float32[Tensor, "numbers"], Int8[Tensor, "numbers"]]:
+    """Numbers of 24 bits, stochastically rounded, as the nearest that bfloat16 can hold and what `widened` adds to it,
+    as in FlashOptim, arXiv 2602.23349."""
+    bits = values.contiguous().view(torch.int32)
+    bits = torch.where(values.isfinite(), bits + (chance.to(torch.int32) & 255), bits) & -256
+    nearest = (bits + 0x8000) & -65536
+    return nearest.view(torch.float32), ((bits - nearest) >> 8).to(torch.int8)
+
+
+def narrowed(
+    values: Float32[Tensor, "numbers"], chance: Int64[Tensor, "numbers"]
+) -> Float32[Tensor, "numbers"]:
     """Numbers that bfloat16 can hold, one of the two next to each, right on average; see `round_stochastically`."""
     bits = values.contiguous().view(torch.int32)
     moved = ((bits + chance.to(torch.int32)) & -65536).view(torch.float32)

@@ -19,8 +19,8 @@ from trimtab.step.optimizer.saved_state import copy_saved_state
 
 BITS = {"float32": 32, "bfloat16": 16, "8bit": 8, "4bit": 4}
 LEAST_NUMBERS = 4096
-"""Smaller tensors keep states in float32, and what bfloat16 rounds off their weights: norms and biases cost nothing, and
-their weights are near one, where bfloat16 has steps of 1/128."""
+"""Smaller tensors keep states in float32, and what bfloat16 rounds off their weights: norms and biases cost nothing,
+and gains are near one, where bfloat16 has steps of 1/128."""
 AT_ONCE = 1 << 22
 """Numbers of a tensor whose copies in float32 are alive at a time without the kernel; a multiple of a block."""
 
@@ -67,7 +67,10 @@ class CompactAdamW:
         self.numbers = {name: number for number, name in enumerate(sorted(self.named))}
         self.bits, self.stable = BITS[config.states], isinstance(config, StableConfig)
         self.decays = Decays(*config.betas, config.eps)
-        self.state = {name: zero_state(parameter, bits=self.bits) for name, parameter in self.named.items()}
+        keeps = config.weights == "24bit"
+        self.state = {
+            name: zero_state(parameter, bits=self.bits, keeps=keeps) for name, parameter in self.named.items()
+        }
 
     @property
     def parameters(self) -> Sequence[Tensor]:
@@ -90,7 +93,8 @@ class CompactAdamW:
         seed = blocks.seed_of(state["step"], self.numbers[name])
         whole = "exp_avg_scale" not in state and state["exp_avg"].dtype == torch.float32
         move = move_slices
-        if not whole and kernel_works_on(parameter.device, bits=self.bits, dtype=parameter.dtype):
+        form = {"bits": self.bits, "dtype": parameter.dtype, "keeps": "rounded_off" in state}
+        if not whole and kernel_works_on(parameter.device, **form):
             from trimtab.step.optimizer.adamw_kernels import move  # late: needs Triton
         move(parameter, state, rates, seed, decays=self.decays, stable=self.stable)
         state["step"].add_(1 - rates.skip)
@@ -124,7 +128,7 @@ class CompactAdamW:
 
 
 @cache
-def kernel_works_on(device: torch.device, *, bits: int, dtype: torch.dtype) -> bool:
+def kernel_works_on(device: torch.device, *, bits: int, dtype: torch.dtype, keeps: bool = False) -> bool:
     """Whether the kernel can be used: it is tried on a small tensor, and must make of it what `move_slices` does."""
     if not triton_runs_on(device):
         return False
@@ -137,7 +141,7 @@ def kernel_works_on(device: torch.device, *, bits: int, dtype: torch.dtype) -> b
         with torch.inference_mode(mode=False), torch.no_grad():
             for mover in (move_slices, move):
                 weight = nn.Parameter(numbers.to(dtype))
-                state = zero_state(weight, bits=bits)
+                state = zero_state(weight, bits=bits, keeps=keeps)
                 rates = Rates(*torch.tensor([1e-2, 1e-3, 0.1, 0.02, 0.0], device=device).unbind())
                 for step in (1.0, -2.0):
                     weight.grad = (step * numbers.square()).to(dtype)
@@ -153,14 +157,18 @@ def kernel_works_on(device: torch.device, *, bits: int, dtype: torch.dtype) -> b
     except Exception as error:
         failure = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
     if failure:
-        warnings.warn(f"updates take plain operations, since their kernel does not work: {failure}", stacklevel=2)
+        warnings.warn(
+            f"updates take plain operations, since their kernel does not work: {failure}", stacklevel=2
+        )
     return not failure
 
 
-def zero_state(parameter: Tensor, *, bits: int) -> dict[str, Tensor]:
-    """The state of a tensor before its first update."""
+def zero_state(parameter: Tensor, *, bits: int, keeps: bool = False) -> dict[str, Tensor]:
+    """The state of a tensor before its first update; `keeps` says that bfloat16 has 8 more bits beside it."""
     size, device = parameter.numel(), parameter.device
     state = {"step": torch.zeros((), device=device)}
+    if keeps and parameter.dtype == torch.bfloat16 and size >= LEAST_NUMBERS:
+        state["rounded_off"] = torch.zeros_like(parameter, dtype=torch.int8)
     if bits == 32 or size < LEAST_NUMBERS:
         state |= {key: torch.zeros_like(parameter, dtype=torch.float32) for key in ("exp_avg", "exp_avg_sq")}
         if parameter.dtype == torch.bfloat16 and size < LEAST_NUMBERS:
@@ -172,7 +180,8 @@ def zero_state(parameter: Tensor, *, bits: int) -> dict[str, Tensor]:
         }
     count, columns = blocks.num_blocks(size), blocks.BLOCK * bits // 8
     first = torch.zeros(count, columns, dtype=torch.int8 if bits == 8 else torch.uint8, device=device)
-    state["exp_avg"] = first if bits == 8 else first + (blocks.OFFSET * 17)  # the code of zero, twice in a byte
+    zero = 0 if bits == 8 else 17 * blocks.OFFSET  # in 4 bits its code, twice in a byte
+    state["exp_avg"] = first.fill_(zero)
     state["exp_avg_scale"] = torch.zeros(count, device=device)
     state["exp_avg_sq"] = torch.zeros(count, columns, dtype=torch.uint8, device=device)
     state["exp_avg_sq_scale"] = torch.zeros(count, device=device)
@@ -194,11 +203,12 @@ def move_slices(
         factor = 1 / (torch.as_tensor(total) / len(weights)).sqrt().clamp(min=1.0)
     for part in slices(len(weights)):
         narrow = weights[part]
-        chance = blocks.chances(
-            torch.arange(part.start, part.stop, device=weights.device), seed
-        )
+        chance = blocks.chances(torch.arange(part.start, part.stop, device=weights.device), seed)
         off = state["rounded_off"].view(-1)[part] if "rounded_off" in state else None
-        wide = narrow.float() if off is None else narrow.float() + off
+        if off is None:
+            wide = narrow.float()
+        else:
+            wide = blocks.widened(narrow, off) if off.dtype == torch.int8 else narrow.float() + off
         grad = gradient[part].float()
         first, second = moments(state, part)
         first = first * decays.first + grad * (1 - decays.first)
@@ -208,8 +218,12 @@ def move_slices(
         skip = rates.skip > 0
         keep(state, part, first, second, chance, skip=skip)
         if off is not None:
-            stored = moved.to(narrow.dtype)
-            off.copy_(torch.where(skip, off, moved - stored.float()))
+            if off.dtype == torch.int8:
+                stored, rest = blocks.split(moved, chance.weight)
+            else:
+                stored = moved.to(narrow.dtype).float()
+                rest = moved - stored
+            off.copy_(torch.where(skip, off, rest))
             moved = stored
         elif narrow.dtype == torch.bfloat16:
             moved = blocks.narrowed(moved, chance.weight)

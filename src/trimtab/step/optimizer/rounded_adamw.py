@@ -34,9 +34,7 @@ class RoundedAdamW:
             for multiplier, names in names_by_multiplier(group, multipliers).items()
             for some in in_slices({name: group[name] for name in names})
         ]
-        self.rates = {
-            name: (decay, multiplier) for names, decay, multiplier in self.slices for name in names
-        }
+        self.rates = {name: (decay, multiplier) for names, decay, multiplier in self.slices for name in names}
         self.state = {
             name: {
                 "step": torch.zeros((), device=parameter.device),
