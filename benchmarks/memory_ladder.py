@@ -274,9 +274,6 @@ def of_logs(out):
         "skipped": sum(line["skipped"] for line in lines),
         "valid_loss": scores[-1]["loss"] if scores else None,
         "tokens_per_second": round(statistics.median(line["tokens_per_second"] for line in steady), 1),
-        "seconds_per_step": round(
-            (steady[-1]["seconds"] - steady[0]["seconds"]) / max(1, len(steady) - 1), 3
-        ),
     }
 
 
@@ -311,16 +308,22 @@ def kernel_speed():
     from torch import nn
 
     from trimtab.config.optimizers import AdamW, StableAdamW
-    from trimtab.step.optimizer.compact_adamw import BITS, CompactAdamW, kernel_works_on
+    from trimtab.gpu.triton_runs import triton_runs_on
+    from trimtab.step.optimizer.compact_adamw import BITS, CompactAdamW, kernel_failure
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     found = {}
+    forms = {
+        "bfloat16": {"dtype": torch.bfloat16},
+        "float32": {"dtype": torch.float32},
+        "24 bits": {"dtype": torch.bfloat16, "keeps": True},
+    }
     for states in ("8bit", "4bit", "bfloat16"):
-        for dtype in (torch.bfloat16, torch.float32):
-            name = f"{states}, weights in {str(dtype).removeprefix('torch.')}"
-            found[name] = {"works": kernel_works_on(device, bits=BITS[states], dtype=dtype)}
-        keeps = kernel_works_on(device, bits=BITS[states], dtype=torch.bfloat16, keeps=True)
-        found[f"{states}, weights in 24 bits"] = {"works": keeps}
+        for name, form in forms.items():
+            failure = "Triton does not run here"
+            if triton_runs_on(device):
+                failure = kernel_failure(device, bits=BITS[states], **form)
+            found[f"{states}, weights in {name}"] = {"works": not failure, "failure": failure or None}
     rows = 16384 if device.type == "cuda" else 128
     for kind in (AdamW, StableAdamW):
         for states in ("8bit", "4bit"):

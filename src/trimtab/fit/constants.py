@@ -5,6 +5,8 @@ Set from half of the recipes of `benchmarks/fit_planned.py` on an H200 with PyTo
 (decision 0024).
 """
 
+from typing import NamedTuple
+
 from trimtab.fit.memory_size import MIB
 
 CONTEXT_BYTES = 751 * MIB
@@ -31,6 +33,28 @@ LAUNCH_S = 12e-6
 """Of one kernel, where steps are not recorded and the host is the slower side."""
 KERNELS_OF_LAYER = {True: 120, False: 400}
 """Launches of a layer, forward and backward with its update, compiled or not."""
+NARROW_UPDATE_SHARE = 0.16
+"""Of a card's bandwidth, what the kernel for states in 16 bits and fewer reaches: 777 of 4,800 GB/s
+(`benchmarks/memory_ladder.json`)."""
+
+
+class Launches(NamedTuple):
+    """Operations that a step with released gradients launches, counted below autograd in a decoder in bfloat16."""
+
+    forward: int
+    """Of a layer, once."""
+    backward: int
+    """Of a layer, in each backward pass."""
+    update: int
+    """Of a tensor."""
+    small_update: int
+    """Of a tensor whose states stay in float32, without the kernel."""
+
+
+RELEASED_LAUNCHES = Launches(forward=52, backward=76, update=51, small_update=130)
+RELEASED_LAUNCH_S = 28e-6
+"""Of one of them, with the hooks around it: what the two runs of `benchmarks/memory_ladder.json` imply in which the host
+is the slower side."""
 NARROW = 0.9
 """Above this share of a card's memory a plan may be too low to rely on: of the judging recipes, reserved memory was
 planned 3.0% off on average, from 10.5% too little to 4.5% too much."""

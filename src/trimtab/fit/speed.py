@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
+from trimtab.config.optimizers import AdamW
 from trimtab.fit import constants
 from trimtab.fit.gpus import Gpu
-from trimtab.fit.optimizer_memory import kept_bytes
-from trimtab.fit.plan import Plan, is_released
+from trimtab.fit.optimizer_memory import LEAST_NUMBERS, kept_bytes
+from trimtab.fit.plan import Plan, Run, is_released
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +29,43 @@ def speed_of(plan: Plan, gpu: Gpu) -> Speed:
     if not run.recorded:
         layers = sum(stack.layers for stack in run.shape.stacks)
         launches = constants.LAUNCH_S * constants.KERNELS_OF_LAYER[how.compiled] * layers
-    micro_batch = max(products + moved, launches)
-    trained = [each for each in run.shape.weights if each.trained]
-    states = kept_bytes(run.recipe.step.optimizer, trained, lambda size: size)
-    weights = sum(each.numbers * how.weight for each in trained)
-    gradients = sum(each.numbers * how.weight for each in trained)
-    update = (2 * states + 3 * weights + 3 * gradients) / bandwidth
-    seconds = slots.micro_batches * micro_batch + update
+    update = update_seconds(run, gpu)
+    if is_released(run):  # the host launches updates in between, while the GPU computes
+        seconds = max(products + moved + update, released_host_seconds(run))
+    else:
+        seconds = slots.micro_batches * max(products + moved, launches) + update
     real = (slots.target + slots.source) * slots.micro_batches / 1.05  # a twentieth of the slots is slack
     return Speed(seconds, real / seconds)
+
+
+def update_seconds(run: Run, gpu: Gpu) -> float:
+    """Of reading and writing states, weights and gradients once."""
+    optimizer = run.recipe.step.optimizer
+    trained = [each for each in run.shape.weights if each.trained]
+    states = kept_bytes(optimizer, trained, lambda size: size, weight=run.how.weight)
+    weights = sum(each.numbers * run.how.weight for each in trained)
+    bandwidth = gpu.gigabytes_per_second * 1e9
+    if isinstance(optimizer, AdamW) and optimizer.states != "float32":  # the kernel keeps no gradient
+        return (2 * states + 3 * weights) / (bandwidth * constants.NARROW_UPDATE_SHARE)
+    return (2 * states + 6 * weights) / (bandwidth * constants.BANDWIDTH_SHARE)
+
+
+def released_host_seconds(run: Run) -> float:
+    """Of the host in a step with released gradients, which launches layers one operation at a time, and the update of
+    each tensor from a hook of the backward pass."""
+    count = constants.RELEASED_LAUNCHES
+    passes = 2 if run.recipe.step.clip.kind == "global_norm" else 1
+    again = {"none": 0, "feed_forward": count.forward // 3, "block": count.forward}[run.how.recompute]
+    layers = sum(stack.layers for stack in run.shape.stacks)
+    of_layers = layers * (count.forward + passes * (count.backward + again))
+    if run.how.compiled:
+        of_layers *= constants.KERNELS_OF_LAYER[True] / constants.KERNELS_OF_LAYER[False]
+    of_updates = sum(
+        each.count * (count.update if each.each >= LEAST_NUMBERS else count.small_update)
+        for each in run.shape.weights
+        if each.trained
+    )
+    return constants.RELEASED_LAUNCH_S * (of_layers + of_updates)
 
 
 def operations(plan: Plan) -> float:

@@ -1,4 +1,6 @@
 import copy
+import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -149,3 +151,35 @@ def test_it_is_an_optimizer_that_updates_single_tensors():
     assert isinstance(optimizer, Optimizer)
     assert isinstance(optimizer, UpdatesTensors)
     assert not compact_adamw.kernel_works_on(torch.device("cpu"), bits=8, dtype=torch.float32)
+
+
+FORMS = [(torch.float32, False), (torch.bfloat16, False), (torch.bfloat16, True)]
+
+
+@pytest.mark.parametrize("bits", [16, 8, 4])
+@pytest.mark.parametrize(("dtype", "keeps"), FORMS)
+def test_the_check_of_the_kernel_takes_what_is_right_and_nothing_else(dtype, keeps, bits):
+    form = {"bits": bits, "dtype": dtype, "keeps": keeps}
+    apart = compact_adamw.share_apart
+    assert apart(compact_adamw.move_slices, torch.device("cpu"), **form) == 0
+
+    def slower(*given, **settings):
+        settings["decays"] = settings["decays"]._replace(first=0.91)
+        compact_adamw.move_slices(*given, **settings)
+
+    assert apart(slower, torch.device("cpu"), **form) > compact_adamw.MOST_APART
+
+
+def test_a_kernel_that_fails_is_left_aside_with_the_reason(monkeypatch):
+    monkeypatch.setattr(compact_adamw, "triton_runs_on", lambda device: True)
+
+    def broken(*given, **settings):
+        raise RuntimeError("no compiler\nsecond line")
+
+    for apart, reason in ((broken, "RuntimeError: no compiler"), (lambda *_, **__: 0.5, "50.00% of its results")):
+        monkeypatch.setattr(compact_adamw, "share_apart", apart)
+        monkeypatch.setitem(sys.modules, "trimtab.step.optimizer.adamw_kernels", SimpleNamespace(move=broken))
+        compact_adamw.kernel_failure.cache_clear()
+        with pytest.warns(UserWarning, match=f"8 bits, weights in float32: {reason}"):
+            assert not compact_adamw.kernel_works_on(torch.device("cpu"), bits=8, dtype=torch.float32)
+    compact_adamw.kernel_failure.cache_clear()

@@ -1,7 +1,7 @@
 """AdamW and StableAdamW with states in 16, 8 or 4 bits, on weights in float32 or bfloat16; one tensor at a time."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -127,40 +127,52 @@ class CompactAdamW:
                     state["rounded_off"].zero_()
 
 
-@cache
 def kernel_works_on(device: torch.device, *, bits: int, dtype: torch.dtype, keeps: bool = False) -> bool:
-    """Whether the kernel can be used: it is tried on a small tensor, and must make of it what `move_slices` does."""
-    if not triton_runs_on(device):
-        return False
-    from trimtab.step.optimizer.adamw_kernels import move
+    """Whether the kernel can be used: it is tried on a small tensor, and must make of it what `move_slices` does. Warns
+    where it does not, with the reason."""
+    return triton_runs_on(device) and not kernel_failure(device, bits=bits, dtype=dtype, keeps=keeps)
 
-    decays = Decays(0.9, 0.98, 1e-8)
-    numbers = torch.linspace(-1, 1, 9 * blocks.BLOCK * 8 - 1, device=device)
-    results: list[list[Tensor]] = []
+
+@cache
+def kernel_failure(device: torch.device, *, bits: int, dtype: torch.dtype, keeps: bool = False) -> str:
+    """Why the kernel cannot be used on a device that runs Triton; empty where it can."""
+    form = {"bits": bits, "dtype": dtype, "keeps": keeps}
     try:
-        with torch.inference_mode(mode=False), torch.no_grad():
-            for mover in (move_slices, move):
-                weight = nn.Parameter(numbers.to(dtype))
-                state = zero_state(weight, bits=bits, keeps=keeps)
-                rates = Rates(*torch.tensor([1e-2, 1e-3, 0.1, 0.02, 0.0], device=device).unbind())
-                for step in (1.0, -2.0):
-                    weight.grad = (step * numbers.square()).to(dtype)
-                    seed = blocks.seed_of(state["step"], 1)
-                    mover(weight, state, rates, seed, decays=decays, stable=True)
-                results.append([weight, *state.values()])
-        apart = max(
-            float((one.float() - two.float()).abs().gt(1e-2 * two.float().abs() + 1e-6).float().mean())
-            for one, two in zip(*results, strict=True)
-        )
+        from trimtab.step.optimizer.adamw_kernels import move  # late: needs Triton
+
+        apart = share_apart(move, device, **form)
         failure = f"{apart:.2%} of its results are wrong" if apart > MOST_APART else ""
     # Of any kind: a compiler, a linker, a driver or a folder for caches may be missing.
     except Exception as error:
         failure = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
     if failure:
+        form = f"states in {bits} bits, weights in {'24 bits' if keeps else str(dtype).removeprefix('torch.')}"
         warnings.warn(
-            f"updates take plain operations, since their kernel does not work: {failure}", stacklevel=2
+            f"updates take plain operations, since their kernel does not work for {form}: {failure}", stacklevel=2
         )
-    return not failure
+    return failure
+
+
+def share_apart(mover: Callable[..., None], device: torch.device, *, bits: int, dtype: torch.dtype, keeps: bool) -> float:
+    """The share of numbers, of the tensor with the most, that a mover makes otherwise than `move_slices` in two updates
+    from the same beginning."""
+    decays = Decays(0.9, 0.98, 1e-8)
+    numbers = torch.linspace(-1, 1, 9 * blocks.BLOCK * 8 - 1, device=device)
+    results: list[list[Tensor]] = []
+    with torch.inference_mode(mode=False), torch.no_grad():
+        for each in (move_slices, mover):
+            weight = nn.Parameter(numbers.to(dtype, copy=True))  # moved in place: each needs its own
+            state = zero_state(weight, bits=bits, keeps=keeps)
+            rates = Rates(*torch.tensor([1e-2, 1e-3, 0.1, 0.02, 0.0], device=device).unbind())
+            for step in (1.0, -2.0):
+                weight.grad = (step * numbers.square()).to(dtype)
+                seed = blocks.seed_of(state["step"], 1)
+                each(weight, state, rates, seed, decays=decays, stable=True)
+            results.append([weight, *state.values()])
+    return max(
+        float((one.float() - two.float()).abs().gt(1e-2 * two.float().abs() + 1e-6).float().mean())
+        for one, two in zip(*results, strict=True)
+    )
 
 
 def zero_state(parameter: Tensor, *, bits: int, keeps: bool = False) -> dict[str, Tensor]:
