@@ -1,12 +1,12 @@
 """How fast a run may be: a roofline of products, memory traffic and launches. An estimate, and called one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trimtab.config.optimizers import AdamW
 from trimtab.fit import constants
 from trimtab.fit.gpus import Gpu
 from trimtab.fit.optimizer_memory import LEAST_NUMBERS, kept_bytes
-from trimtab.fit.plan import Plan, Run, is_released
+from trimtab.fit.plan import Plan, Run, activations_of, is_released
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ def speed_of(plan: Plan, gpu: Gpu) -> Speed:
     rate = gpu.teraflops * 1e12 * constants.GEMM_SHARE / (8 if how.is_whole else 1)
     bandwidth = gpu.gigabytes_per_second * 1e9 * constants.BANDWIDTH_SHARE
     products = operations(plan) / rate
-    moved = constants.PASSES[how.compiled] * sum(plan.activations.values()) / bandwidth
+    moved = constants.PASSES[how.compiled] * written_bytes(plan) / bandwidth
     launches = 0.0
     if not run.recorded:
         layers = sum(stack.layers for stack in run.shape.stacks)
@@ -36,6 +36,15 @@ def speed_of(plan: Plan, gpu: Gpu) -> Speed:
         seconds = slots.micro_batches * max(products + moved, launches) + update
     real = (slots.target + slots.source) * slots.micro_batches / 1.05  # a twentieth of the slots is slack
     return Speed(seconds, real / seconds)
+
+
+def written_bytes(plan: Plan) -> int:
+    """Of activations, also of those that are not kept. In the measured steps with released gradients there is no room
+    for their traffic: products of matrices that large come nearer to the rate of the card than `GEMM_SHARE`."""
+    run = plan.run
+    if run.how.recompute == "none" or is_released(run):
+        return sum(plan.activations.values())
+    return activations_of(replace(run, how=replace(run.how, recompute="none"))).total()
 
 
 def update_seconds(run: Run, gpu: Gpu) -> float:

@@ -176,7 +176,10 @@ def test_a_kernel_that_fails_is_left_aside_with_the_reason(monkeypatch):
     def broken(*given, **settings):
         raise RuntimeError("no compiler\nsecond line")
 
-    for apart, reason in ((broken, "RuntimeError: no compiler"), (lambda *_, **__: 0.5, "50.00% of its results")):
+    for apart, reason in (
+        (broken, "RuntimeError: no compiler"),
+        (lambda *_, **__: 0.5, "50.00% of its results"),
+    ):
         monkeypatch.setattr(compact_adamw, "share_apart", apart)
         monkeypatch.setitem(sys.modules, "trimtab.step.optimizer.adamw_kernels", SimpleNamespace(move=broken))
         compact_adamw.kernel_failure.cache_clear()

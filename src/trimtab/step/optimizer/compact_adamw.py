@@ -146,14 +146,19 @@ def kernel_failure(device: torch.device, *, bits: int, dtype: torch.dtype, keeps
     except Exception as error:
         failure = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
     if failure:
-        form = f"states in {bits} bits, weights in {'24 bits' if keeps else str(dtype).removeprefix('torch.')}"
+        form = (
+            f"states in {bits} bits, weights in {'24 bits' if keeps else str(dtype).removeprefix('torch.')}"
+        )
         warnings.warn(
-            f"updates take plain operations, since their kernel does not work for {form}: {failure}", stacklevel=2
+            f"updates take plain operations, since their kernel does not work for {form}: {failure}",
+            stacklevel=2,
         )
     return failure
 
 
-def share_apart(mover: Callable[..., None], device: torch.device, *, bits: int, dtype: torch.dtype, keeps: bool) -> float:
+def share_apart(
+    mover: Callable[..., None], device: torch.device, *, bits: int, dtype: torch.dtype, keeps: bool
+) -> float:
     """The share of numbers, of the tensor with the most, that a mover makes otherwise than `move_slices` in two updates
     from the same beginning."""
     decays = Decays(0.9, 0.98, 1e-8)
