@@ -53,8 +53,8 @@ class Launches(NamedTuple):
 
 RELEASED_LAUNCHES = Launches(forward=52, backward=76, update=51, small_update=130)
 RELEASED_LAUNCH_S = 28e-6
-"""Of one of them, with the hooks around it: what the two runs of `benchmarks/memory_ladder.json` imply in which the host
-is the slower side."""
+"""Of one of them, with the hooks around it: what the two runs of `benchmarks/memory_ladder.json` imply that wait for
+the host."""
 NARROW = 0.9
 """Above this share of a card's memory a plan may be too low to rely on: of the judging recipes, reserved memory was
 planned 3.0% off on average, from 10.5% too little to 4.5% too much."""
