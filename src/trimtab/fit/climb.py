@@ -195,19 +195,7 @@ def _options(recipe: Recipe, effect: int) -> list[list[Option]]:
     step = recipe.step
     if not wants_compile(recipe) and step.precision not in ("fp32", "tf32"):
         group((Change("step.compile", "on", EXACT), lambda recipe: _with_step(recipe, compile="on")))
-    if isinstance(recipe.model, TransformersModel):
-        pass  # its layers compute nothing again
-    elif step.recompute != "block":
-        names = ("feed_forward", "block") if step.recompute == "none" else ("block",)
-        group(
-            *(
-                (
-                    Change("step.recompute", name, EXACT),
-                    lambda recipe, name=name: _with_step(recipe, recompute=name),
-                )
-                for name in names
-            )
-        )
+    group(*_recomputed(recipe))
     if step.gradients == "kept" and may_be_released(recipe):
         group(
             (
@@ -264,6 +252,18 @@ def _options(recipe: Recipe, effect: int) -> list[list[Option]]:
             )
         )
     return groups
+
+
+def _recomputed(recipe: Recipe) -> Iterator[tuple[Change, Callable[[Recipe], Recipe]]]:
+    """What may be computed again; nothing of layers that transformers computes."""
+    kinds = {"none": ("feed_forward", "block"), "feed_forward": ("block",), "block": ()}
+    if isinstance(recipe.model, TransformersModel):
+        return
+    for kind in kinds[recipe.step.recompute]:
+        yield (
+            Change("step.recompute", kind, EXACT),
+            lambda recipe, kind=kind: _with_step(recipe, recompute=kind),
+        )
 
 
 def _vocabulary(recipe: Recipe) -> int:

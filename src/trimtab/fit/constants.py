@@ -5,8 +5,6 @@ Set from half of the recipes of `benchmarks/fit_planned.py` on an H200 with PyTo
 (decision 0024).
 """
 
-from typing import NamedTuple
-
 from trimtab.fit.memory_size import MIB
 
 CONTEXT_BYTES = 751 * MIB
@@ -36,22 +34,11 @@ KERNELS_OF_LAYER = {True: 120, False: 400}
 NARROW_UPDATE_SHARE = 0.16
 """Of a card's bandwidth, what the kernel for states in 16 bits and fewer reaches: 777 of 4,800 GB/s
 (`benchmarks/memory_ladder.json`)."""
-
-
-class Launches(NamedTuple):
-    """Operations that a step with released gradients launches, counted below autograd in a decoder in bfloat16."""
-
-    forward: int
-    """Of a layer, once."""
-    backward: int
-    """Of a layer, in each backward pass."""
-    update: int
-    """Of a tensor."""
-    small_update: int
-    """Of a tensor whose states stay in float32, without the kernel."""
-
-
-RELEASED_LAUNCHES = Launches(forward=52, backward=76, update=51, small_update=130)
+RELEASED_FORWARD, RELEASED_BACKWARD = 52, 76
+"""Operations of a layer that a step with released gradients launches in each pass, counted below autograd in a
+decoder in bfloat16."""
+RELEASED_UPDATE, RELEASED_SMALL_UPDATE = 51, 130
+"""The same of the update of a tensor, and of one whose states stay in float32, without the kernel."""
 RELEASED_LAUNCH_S = 28e-6
 """Of one of them, with the hooks around it: what the two runs of `benchmarks/memory_ladder.json` imply that wait for
 the host."""

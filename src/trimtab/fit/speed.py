@@ -62,15 +62,16 @@ def update_seconds(run: Run, gpu: Gpu) -> float:
 def released_host_seconds(run: Run) -> float:
     """Of the host in a step with released gradients, which launches layers one operation at a time, and the update of
     each tensor from a hook of the backward pass."""
-    count = constants.RELEASED_LAUNCHES
+    forward, backward = constants.RELEASED_FORWARD, constants.RELEASED_BACKWARD
     passes = 2 if run.recipe.step.clip.kind == "global_norm" else 1
-    again = {"none": 0, "feed_forward": count.forward // 3, "block": count.forward}[run.how.recompute]
+    again = {"none": 0, "feed_forward": forward // 3, "block": forward}[run.how.recompute]
     layers = sum(stack.layers for stack in run.shape.stacks)
-    of_layers = layers * (count.forward + passes * (count.backward + again))
+    of_layers = layers * (forward + passes * (backward + again))
     if run.how.compiled:
         of_layers *= constants.KERNELS_OF_LAYER[True] / constants.KERNELS_OF_LAYER[False]
     of_updates = sum(
-        each.count * (count.update if each.each >= LEAST_NUMBERS else count.small_update)
+        each.count
+        * (constants.RELEASED_UPDATE if each.each >= LEAST_NUMBERS else constants.RELEASED_SMALL_UPDATE)
         for each in run.shape.weights
         if each.trained
     )

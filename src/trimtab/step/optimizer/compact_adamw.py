@@ -93,8 +93,10 @@ class CompactAdamW:
         seed = blocks.seed_of(state["step"], self.numbers[name])
         whole = "exp_avg_scale" not in state and state["exp_avg"].dtype == torch.float32
         move = move_slices
-        form = {"bits": self.bits, "dtype": parameter.dtype, "keeps": "rounded_off" in state}
-        if not whole and kernel_works_on(parameter.device, **form):
+        keeps = "rounded_off" in state
+        if not whole and kernel_works_on(
+            parameter.device, bits=self.bits, dtype=parameter.dtype, keeps=keeps
+        ):
             from trimtab.step.optimizer.adamw_kernels import move  # late: needs Triton
         move(parameter, state, rates, seed, decays=self.decays, stable=self.stable)
         state["step"].add_(1 - rates.skip)
@@ -136,11 +138,10 @@ def kernel_works_on(device: torch.device, *, bits: int, dtype: torch.dtype, keep
 @cache
 def kernel_failure(device: torch.device, *, bits: int, dtype: torch.dtype, keeps: bool = False) -> str:
     """Why the kernel cannot be used on a device that runs Triton; empty where it can."""
-    form = {"bits": bits, "dtype": dtype, "keeps": keeps}
     try:
         from trimtab.step.optimizer.adamw_kernels import move  # late: needs Triton
 
-        apart = share_apart(move, device, **form)
+        apart = share_apart(move, device, bits=bits, dtype=dtype, keeps=keeps)
         failure = f"{apart:.2%} of its results are wrong" if apart > MOST_APART else ""
     # Of any kind: a compiler, a linker, a driver or a folder for caches may be missing.
     except Exception as error:
