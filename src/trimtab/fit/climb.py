@@ -235,14 +235,7 @@ def _options(recipe: Recipe, effect: int) -> list[list[Option]]:
                 lambda recipe: _with_step(recipe, optimizer=Adafactor()),
             )
         )
-    lengths = [recipe.data.max_tokens // part for part in (2, 4)]
-    group(
-        *(
-            (Change("data.max_tokens", str(length), OTHER_DATA), _shorter(length))
-            for length in lengths
-            if length >= LEAST_LENGTH
-        )
-    )
+    group(*_shortened(recipe))
     size = _vocabulary(recipe)
     if size and size // 2 >= LEAST_VOCABULARY:
         group(
@@ -264,6 +257,13 @@ def _recomputed(recipe: Recipe) -> Iterator[tuple[Change, Callable[[Recipe], Rec
             Change("step.recompute", kind, EXACT),
             lambda recipe, kind=kind: _with_step(recipe, recompute=kind),
         )
+
+
+def _shortened(recipe: Recipe) -> Iterator[tuple[Change, Callable[[Recipe], Recipe]]]:
+    """Shorter texts."""
+    for length in (recipe.data.max_tokens // part for part in (2, 4)):
+        if length >= LEAST_LENGTH:
+            yield Change("data.max_tokens", str(length), OTHER_DATA), _shorter(length)
 
 
 def _vocabulary(recipe: Recipe) -> int:
