@@ -221,13 +221,7 @@ def _options(recipe: Recipe, effect: int) -> list[list[Option]]:
                 lambda recipe: _with_step(recipe, ema=None),
             )
         )
-    if isinstance(step.optimizer, AdamW) and step.optimizer.states == "float32" and recipe.adapter is None:
-        group(
-            *(
-                (Change("step.optimizer.states", states, effect), _with_states(states))
-                for states, effect in (("8bit", ROUNDED), ("4bit", TRAINED_OTHERWISE))
-            )
-        )
+    group(*_narrower_states(recipe))
     if step.optimizer.kind != "adafactor" and recipe.adapter is None:
         group(
             (
@@ -257,6 +251,14 @@ def _recomputed(recipe: Recipe) -> Iterator[tuple[Change, Callable[[Recipe], Rec
             Change("step.recompute", kind, EXACT),
             lambda recipe, kind=kind: _with_step(recipe, recompute=kind),
         )
+
+
+def _narrower_states(recipe: Recipe) -> Iterator[tuple[Change, Callable[[Recipe], Recipe]]]:
+    """Fewer bits for the moments of AdamW."""
+    optimizer = recipe.step.optimizer
+    if isinstance(optimizer, AdamW) and optimizer.states == "float32" and recipe.adapter is None:
+        for states, effect in (("8bit", ROUNDED), ("4bit", TRAINED_OTHERWISE)):
+            yield Change("step.optimizer.states", states, effect), _with_states(states)
 
 
 def _shortened(recipe: Recipe) -> Iterator[tuple[Change, Callable[[Recipe], Recipe]]]:
