@@ -59,6 +59,13 @@ def test_weights_that_ranks_would_round_differently_are_wrong_input_before_anyth
         build(recipe, parts.datasets, device=CPU, ranks=Twins())
 
 
+def test_gradients_that_are_released_cannot_be_added_over_ranks(parts):
+    size = parts.recipe.step.tokens_per_step
+    recipe = recipe_with(parts, step={"gradients": "released", "tokens_per_micro_batch": size})
+    with pytest.raises(InputError, match="cannot be added to those of other ranks"):
+        build(recipe, parts.datasets, device=CPU, ranks=Twins())
+
+
 def test_every_piece_is_made_from_the_recipe(parts):
     recipe = recipe_with(parts, seed=2, length="9 steps", evaluate={"patience": 4})
     built = build(recipe, parts.datasets, device=CPU)

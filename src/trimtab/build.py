@@ -1,5 +1,6 @@
 """Introduces the stages to one another: a recipe becomes the parts of a run. Its task brings data, model and loss."""
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -8,11 +9,13 @@ import torch
 from torch import nn
 
 from trimtab.choices import resolve_auto
+from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.run import Recipe
 from trimtab.data.data_stream import DataStream
 from trimtab.data.ledger import Ledger
 from trimtab.device import choose_device, wants_compile
 from trimtab.distributed import ONE_RANK, Ranks
+from trimtab.errors import input_error
 from trimtab.model.freeze import freeze
 from trimtab.model.lora import add_lora, narrow_frozen
 from trimtab.run_clock import RunClock, StopRule
@@ -26,6 +29,7 @@ from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.outlier_gate import OutlierGate
 from trimtab.step.over_ranks import refuse_rounding_by_chance
 from trimtab.step.precision import WHOLE, Resolved, resolve_precision
+from trimtab.step.released_steps import ReleasedSteps
 from trimtab.step.schedule import peak_factor
 from trimtab.step.step_graphs import StepGraphs
 from trimtab.step.stepper import Stepper, TrainingModule
@@ -46,7 +50,12 @@ class EvaluationModel:
     def copy(self) -> Any:
         """The model to score now; the very model in training where neither applies."""
         model = self.model if self.averaged is None else self.averaged(self.model)
-        return model if self.dtype is None else model.half_precision_copy(self.dtype)
+        if self.dtype is None:
+            return model
+        if all(each.dtype == self.dtype for each in model.parameters()):
+            # Narrow already: modules of its own, which are not compiled, over the same weights.
+            return copy.deepcopy(model, {id(each): each for each in model.parameters()})
+        return model.half_precision_copy(self.dtype)
 
 
 @dataclass(slots=True)
@@ -91,20 +100,23 @@ def build(
         tokens_per_target=datasets.tokens_per_target,
     )
     # Sums over ranks cannot be recorded yet.
-    graphed = packed and recipe.step.cuda_graph != "off" and ranks.world_size == 1
+    graphed = packed and can_be_recorded(recipe) and ranks.world_size == 1
     batching = task.plan_batches(recipe, datasets, packed=packed, device=device)
     recipe = task.resolve_sizes(recipe, datasets)
     recipe = resolve_auto(recipe, batching.resolved, precision=precision, compiled=compiled, graphed=graphed)
     model = untrained_model(task, recipe, datasets, device=device)
     if recipe.adapter is not None and packed and precision == "bf16_mixed":
         narrow_frozen(model, torch.bfloat16)
-    if precision == "bf16":
-        model = model.half_precision_copy(torch.bfloat16)
     if ranks.world_size > 1:
         refuse_rounding_by_chance([each for each in model.parameters() if each.requires_grad])
+        refuse_released_gradients(recipe)
+    if recipe.step.recompute != "none":
+        model.recompute_in_backward(recipe.step.recompute)
     model.kernel = "varlen" if packed else "padded"
     loss = task.build_loss(recipe, datasets, device=device)
     if compiled:
+        if recipe.step.gradients == "released":
+            torch._functorch.config.donated_buffer = False  # a graph that is kept for a second backward pass
         model.compile_blocks()
     objective = TrainingModule(model, loss, precision=precision, device=device)
     stepper = build_stepper(recipe, objective, clock=clock, ranks=ranks)
@@ -134,14 +146,43 @@ def build(
 def untrained_model(task: Task, recipe: Recipe, datasets: Any, *, device: torch.device) -> Any:
     """The model with its first weights and, where the recipe asks for one, an adapter that changes nothing yet."""
     if recipe.adapter is None:
-        model = task.build_model(recipe, datasets, device=device)
+        # What is narrowed is made in host memory, so that the GPU never holds it in float32.
+        narrow = recipe.step.precision == "bf16"
+        model = task.build_model(recipe, datasets, device=place_of_first_weights(recipe, device))
+        model = model.narrowed(torch.bfloat16).to(device) if narrow else model
         freeze(model, recipe.freeze)
         return model
     # Matrices that will be packed in 4 bits are not on the device before.
     place = torch.device("cpu") if recipe.adapter.quantize_base == "nf4" else device
     model = task.build_model(recipe, datasets, device=place)
     add_lora(model, recipe.adapter, seed=recipe.seed, device=device)
-    return model.to(device)
+    model = model.to(device)
+    return model.narrowed(torch.bfloat16) if recipe.step.precision == "bf16" else model
+
+
+def place_of_first_weights(recipe: Recipe, device: torch.device) -> torch.device:
+    """Where a model is made: in host memory where it has to be narrowed before it comes to its device."""
+    on_device = isinstance(recipe.model, DecoderModel) and recipe.model.init_on == "gpu"
+    return torch.device("cpu") if recipe.step.precision == "bf16" and not on_device else device
+
+
+def can_be_recorded(recipe: Recipe) -> bool:
+    """Whether steps can be recorded as CUDA graphs: not where layers with dropout are computed again, as the state of
+    the random generator is read then, nor where gradients are released."""
+    step = recipe.step
+    draws = step.recompute == "block" and recipe.model.dropout > 0
+    return step.cuda_graph != "off" and not draws and step.gradients == "kept"
+
+
+def refuse_released_gradients(recipe: Recipe) -> None:
+    """Raises InputError for gradients that are used before those of other ranks have been added."""
+    if recipe.step.gradients == "released":
+        raise input_error(
+            "step.gradients: a gradient that is released cannot be added to those of other ranks",
+            got="released on more than one rank",
+            allowed="kept",
+            fix="set `step.gradients: kept`",
+        )
 
 
 def build_stepper(
@@ -158,6 +199,7 @@ def build_stepper(
             weight_clip=step.weight_clip,
             ema=step.ema,
             role_of=objective.model.role_of,
+            by_tensor=step.gradients == "released",
         ),
         clip=build_clip(step.clip),
         scale=LossScale(enabled=objective.precision == "fp16_mixed", device=objective.device),
@@ -165,6 +207,7 @@ def build_stepper(
         clock=clock,
         seed=recipe.seed,
         truncate_after=None if truncate is None else truncate.after,
+        released=ReleasedSteps() if step.gradients == "released" else None,
         ranks=ranks,
     )
 

@@ -299,7 +299,8 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     if parts.stop_rule.reached(state):
         report_already_done(parts, state, recorder)
     if checkpoint is None:
-        check_space_for_checkpoint(prepared.store, parts.model, parts.recipe.step)
+        if parts.recipe.checkpoint.write:
+            check_space_for_checkpoint(prepared.store, parts.model, parts.recipe.step)
         if was_started:
             prepared.progress.message(
                 f"found no checkpoint, so the run starts again from step 0; it had reached step {lost}"

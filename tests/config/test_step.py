@@ -53,14 +53,36 @@ def test_a_warmup_of_the_batch_begins_below_it_and_is_counted_in_steps(warmup, p
     assert found.allowed
 
 
+def test_narrow_weights_are_for_every_optimizer_and_no_average():
+    (found,) = complaints(precision="bf16", ema={})
+    assert (found.path, found.got) == ("step.precision", "bf16 with ema")
+    for kind in ("adamw", "lion", "adafactor"):
+        assert not complaints(precision="bf16", optimizer={"kind": kind})
+
+
 @pytest.mark.parametrize(
-    ("more", "got"),
+    ("changes", "place", "mended"),
     [
-        ({"optimizer": {"kind": "lion"}}, "bf16 with optimizer lion"),
-        ({"ema": {}}, "bf16 with optimizer adamw and ema"),
+        ({"tokens_per_micro_batch": 500}, "gradients", {"tokens_per_step": 500}),
+        ({"clip": {"kind": "adaptive"}}, "clip", {"clip": {"kind": "global_norm"}}),
+        ({"precision": "fp16_mixed"}, "gradients", {"precision": "bf16_mixed"}),
+        ({"ema": {}}, "ema", {"ema": None}),
+        ({"weight_clip": 2.0}, "weight_clip", {"weight_clip": None}),
     ],
 )
-def test_narrow_weights_are_for_adamw_alone(more, got):
-    (found,) = complaints(precision="bf16", **more)
-    assert (found.path, found.got) == ("step.precision", got)
-    assert StepConfig(precision="bf16").precision == "bf16"
+def test_what_released_gradients_would_change_is_refused_and_both_fixes_work(changes, place, mended):
+    values = {"gradients": "released", "tokens_per_step": 1000} | changes
+    (complaint,) = complaints(**values)
+    assert complaint.path == f"step.{place}"
+    assert "released" in complaint.got
+    assert not complaints(**(values | mended))
+    assert not complaints(**(values | {"gradients": "kept"}))
+
+
+@pytest.mark.parametrize("changes", [{}, {"precision": "bf16"}, {"optimizer": {"states": "8bit"}}])
+def test_24_bits_are_refused_without_narrow_weights_and_states(changes):
+    values = {**changes, "optimizer": {"kind": "adamw", "weights": "24bit", **changes.get("optimizer", {})}}
+    with pytest.raises(ValidationError, match="8 bits to weights in bfloat16"):
+        StepConfig.model_validate(values)
+    whole = {"precision": "bf16", "optimizer": {"kind": "adamw", "weights": "24bit", "states": "8bit"}}
+    StepConfig.model_validate(whole)

@@ -55,7 +55,7 @@ programs = st.builds(
 )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(decoders, programs)
 def test_saved_bytes_of_plain_decoder_layers_are_those_of_the_formula(model, how):
     counted, _, _ = counted_decoder(model, how)
@@ -68,7 +68,7 @@ def test_plain_layers_copy_each_matrix_in_half_precision_once():
     assert rest == 2 * sum(weight.numel() for weight in layer.parameters() if weight.ndim == 2)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(
     st.sampled_from([0.0, 0.1]),
     st.sampled_from(["layer", "rms"]),
@@ -103,10 +103,10 @@ def planned_translator(model, how):
     ("targets", "dora"),
     [
         ("all_linear", False),
-        ("all_linear", True),
-        (("q_proj", "v_proj"), False),
+        pytest.param("all_linear", True, marks=pytest.mark.slow),
+        pytest.param(("q_proj", "v_proj"), False, marks=pytest.mark.slow),
         (("q_proj", "v_proj"), True),
-        (("up_proj",), False),
+        pytest.param(("up_proj",), False, marks=pytest.mark.slow),
         (("down_proj", "o_proj"), True),
     ],
 )

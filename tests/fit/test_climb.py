@@ -5,7 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fit.planning import card, pairs_recipe, subject_of, text_recipe
-from trimtab.fit.climb import EXACT, ROUNDED, cheapest_climb, smallest_plan
+from trimtab.fit.climb import (
+    EXACT,
+    ROUNDED,
+    TRAINED_OTHERWISE,
+    cheapest_climb,
+    may_be_released,
+    smallest_plan,
+)
+from trimtab.fit.constants import PROPOSED_SHARE
 from trimtab.fit.memory_size import GIB
 
 
@@ -48,7 +56,7 @@ def test_nothing_is_proposed_where_nothing_fits_and_the_least_is_told():
 )
 def test_every_proposal_is_a_recipe_that_fits(gib, preset, precision, optimizer, has_ema):
     """The lines go through the same checks as any recipe's, and its plan is the one that was proposed."""
-    if precision == "bf16" and (optimizer != "adamw" or has_ema):
+    if precision == "bf16" and has_ema:
         return
     given_keys = {
         "model__preset": preset,
@@ -79,3 +87,49 @@ def test_translators_climb_too(gib):
     assert climb is not None
     changed = pairs_recipe(**as_overrides(climb))
     assert subject_of(changed, Path()).on(card(gib)).planned(changed).peak <= card(gib).memory
+
+
+BIG = {
+    "model__preset": "big",
+    "step__precision": "bf16",
+    "step__compile": "off",
+    "step__tokens_per_step": 2048,
+    "step__tokens_per_micro_batch": 2048,
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "effect"),
+    [
+        ("step.recompute", "block", EXACT),
+        ("step.gradients", "released", EXACT),
+        ("step.optimizer.states", "8bit", ROUNDED),
+        ("step.optimizer.states", "4bit", TRAINED_OTHERWISE),
+    ],
+)
+def test_a_card_that_is_large_enough_with_a_rung_gets_nothing_worse(key, value, effect):
+    name, _, inner = key.partition(".")[2].partition(".")
+    begun = BIG | ({} if name == "recompute" else {"step__recompute": "block"})
+    before = text_recipe(**begun)
+    rung = {f"step__{name}": {"kind": "adamw", inner: value} if inner else value}
+    with_rung = text_recipe(**(begun | rung))
+    peaks = [subject_of(each).on(card(80)).planned(each).peak for each in (before, with_rung)]
+    gib = peaks[1] / GIB / (PROPOSED_SHARE - 0.001)
+    assert peaks[0] > gib * GIB
+    climb = climb_of(before, gib)
+    assert climb is not None
+    assert max(change.effect for change in climb.changes) <= effect
+    assert {"step.recompute", "step.gradients", "step.optimizer.states"} & {*keys(climb)}
+
+
+def test_released_gradients_are_offered_only_where_they_are_allowed():
+    for refused in (
+        {"step__tokens_per_micro_batch": 1024},
+        {"step__clip": {"kind": "adaptive"}},
+        {"step__ema": {}},
+    ):
+        recipe = text_recipe(
+            **({"step__tokens_per_step": 2048, "step__tokens_per_micro_batch": 2048} | refused)
+        )
+        assert not may_be_released(recipe)
+    assert may_be_released(text_recipe(step__tokens_per_step=2048, step__tokens_per_micro_batch=2048))

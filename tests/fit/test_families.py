@@ -32,10 +32,15 @@ LLAMAS = {
     "gemma2": ("Gemma2ForCausalLM", "Gemma2Config"),
     "gemma3_text": ("Gemma3ForCausalLM", "Gemma3TextConfig"),
 }
-SMALL = {"deadline": None, "max_examples": 4}
+SOME = [
+    name if name in ("llama", "gemma3_text") else pytest.param(name, marks=pytest.mark.slow)
+    for name in LLAMAS
+]
+"""One that its successors are like, and the one with the most settings."""
+SMALL = {"deadline": None, "max_examples": 3}
 
 
-@pytest.mark.parametrize("kind", LLAMAS)
+@pytest.mark.parametrize("kind", SOME)
 @settings(**SMALL)
 @given(
     st.sampled_from([(2, 1), (4, 2), (4, 4)]),
@@ -66,7 +71,7 @@ def test_decoders_have_as_many_parameters_as_in_transformers(kind, heads, size, 
     check(model_class, config)
 
 
-@pytest.mark.parametrize("kind", ["T5", "MT5"])
+@pytest.mark.parametrize("kind", ["T5", pytest.param("MT5", marks=pytest.mark.slow)])
 @settings(**SMALL)
 @given(
     st.integers(1, 3), st.integers(1, 3), st.sampled_from(["relu", "gated-gelu"]), st.booleans(),

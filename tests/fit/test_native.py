@@ -101,7 +101,7 @@ def translator(**changes):
     return EncoderDecoderModel(**sizes, **changes)
 
 
-@pytest.mark.parametrize("kind", ["decoder", "translator"])
+@pytest.mark.parametrize("kind", ["decoder", pytest.param("translator", marks=pytest.mark.slow)])
 def test_matrices_in_four_bits_take_the_bytes_of_their_buffers(kind):
     adapter = LoraAdapter(rank=3, quantize_base="nf4", targets=("q_proj", "v_proj"))
     if kind == "decoder":
@@ -193,7 +193,13 @@ def test_translators_have_as_many_parameters(heads, above, below, kept, tied, po
     assert shape.parameters == numbers(real)
 
 
-@pytest.mark.parametrize("preset", DECODER_PRESETS)
+def some(presets):
+    """The smallest, and all others in the slow suite."""
+    first, *others = presets
+    return [first, *(pytest.param(each, marks=pytest.mark.slow) for each in others)]
+
+
+@pytest.mark.parametrize("preset", some(DECODER_PRESETS))
 def test_presets_of_decoders(preset, monkeypatch):
     without_values(monkeypatch)
     model = DecoderModel(preset=preset)
@@ -202,7 +208,7 @@ def test_presets_of_decoders(preset, monkeypatch):
     assert shape_of(model, Vocabulary(32000, 32000), max_tokens=512).parameters == numbers(real)
 
 
-@pytest.mark.parametrize("preset", ENCODER_DECODER_PRESETS)
+@pytest.mark.parametrize("preset", some(ENCODER_DECODER_PRESETS))
 def test_presets_of_translators(preset, monkeypatch):
     without_values(monkeypatch)
     model = EncoderDecoderModel(preset=preset)

@@ -304,6 +304,14 @@ def _module(recipe: Recipe) -> Iterator[Complaint]:
                 allowed="auto or off",
                 fix="leave it out",
             )
+    if recipe.step.recompute != "none":
+        yield Complaint(
+            path="step.recompute",
+            what="the layers of a module of transformers are not trimtab's to compute again",
+            got=f"{recipe.step.recompute}, with {recipe.model.path}",
+            allowed="none",
+            fix="leave it out; a smaller `step.tokens_per_micro_batch` saves activations as well",
+        )
 
 
 def _output_multiplier(recipe: Recipe) -> Iterator[Complaint]:

@@ -85,6 +85,10 @@ class DecoderModel(Settings):
     """Precision of the residual stream on a GPU under `precision: bf16_mixed`: that of the matrix products, which
     halves the memory traffic between them, or float32. Norms, softmax and loss use float32 in both. Everywhere else the
     stream has the precision of the weights: float32, or bfloat16 under `precision: bf16`."""
+    init_on: Literal["cpu", "gpu"] = "cpu"
+    """Where the first weights are drawn. On the `cpu` the same seed gives the same weights for any device; a model of
+    billions of weights takes minutes and 4 bytes of host memory for each. On the `gpu` it takes seconds and no host
+    memory: they are drawn there, in the precision in which the run keeps them."""
 
     warm_start: str | None = None
     """Start from the weights of another run, `RUN`, `RUN@last` or `RUN@500`, with a fresh optimizer at step 0. What

@@ -20,6 +20,8 @@ CHANGES: Mapping[str, Needed] = {
     "recipe.guard": "nothing",
     "recipe.step.compile": "nothing",
     "recipe.step.cuda_graph": "nothing",
+    "recipe.step.recompute": "nothing",
+    "recipe.step.gradients": "nothing",
     "recipe.data.workers": "nothing",
     "recipe.data.valid": "nothing",
     "data.valid": "nothing",

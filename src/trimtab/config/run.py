@@ -102,6 +102,9 @@ class CheckpointConfig(Settings):
 
     every: Duration = Duration(500, "steps")
     """How often; the run always ends with one."""
+    write: bool = True
+    """Whether there are checkpoints at all. Without them a run measures memory, speed and loss, and leaves no model and
+    nothing to resume from."""
     keep: int = Field(default=3, ge=1)
     """Number of newest checkpoints to keep. The run also keeps the best one, the best one known to an older checkpoint,
     and one to roll back to (`guard.rewinds`)."""

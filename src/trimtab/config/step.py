@@ -116,6 +116,16 @@ class StepConfig(Settings):
     never does. `bf16` also stores weights and gradients in bfloat16, 12 bytes per weight instead of 16: updates are
     computed in fp32 and stored with stochastic rounding, so that small ones count on average (arXiv 2502.20566). There,
     gradients of micro-batches also accumulate in bfloat16, so splitting a step changes the result slightly."""
+    recompute: Literal["none", "feed_forward", "block"] = "none"
+    """Activations that are not kept for the backward pass but computed again there (arXiv 1604.06174): those of the
+    feed-forward sub-layers, which are the widest, or all but what enters each layer. The updates are the same to the
+    bit; steps are slower by about a tenth or a quarter. With `block` and dropout, steps cannot be recorded
+    (`cuda_graph`)."""
+    gradients: Literal["kept", "released"] = "kept"
+    """`released` lets the backward pass update each weight as soon as its gradient is complete, and drops the gradient:
+    2 or 4 bytes less per weight (LOMO, arXiv 2306.09782). A step is one micro-batch then. With `clip: global_norm` it
+    has two backward passes, the first of which only measures the norm, so that clipping and the guard mean the same.
+    `clip: {kind: off}` needs one, and the guard judges the loss and the gradient of each tensor by itself."""
     optimizer: Optimizer = AdamW()
     """How a gradient becomes an update."""
     schedule: Schedule = LinearWarmup()
@@ -151,18 +161,77 @@ class StepConfig(Settings):
         return self
 
     @model_validator(mode="after")
-    def _narrow_weights_are_rounded_by_chance(self) -> "StepConfig":
-        if self.precision == "bf16" and (self.optimizer.kind != "adamw" or self.ema is not None):
+    def _narrow_weights_have_no_average(self) -> "StepConfig":
+        if self.precision == "bf16" and self.ema is not None:
             raise refused(
                 "precision",
-                "only AdamW stores weights in bfloat16 without losing small updates, and no average of them is kept",
-                got=f"bf16 with optimizer {self.optimizer.kind}" + (" and ema" if self.ema else ""),
-                allowed="optimizer adamw without ema, or another precision",
+                "weights in bfloat16 change in steps that a moving average would be lost in",
+                got="bf16 with ema",
+                allowed="bf16 without ema, or another precision",
                 fix="set `precision: bf16_mixed`",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _bits_are_kept_beside_narrow_weights(self) -> "StepConfig":
+        optimizer = self.optimizer
+        if not isinstance(optimizer, AdamW) or optimizer.weights == "as_stored":
+            return self
+        if self.precision != "bf16" or optimizer.states == "float32":
+            raise refused(
+                "optimizer.weights",
+                "it adds 8 bits to weights in bfloat16, next to states that have fewer bits than float32",
+                got=f"24bit with precision {self.precision} and states {optimizer.states}",
+                allowed="`precision: bf16` and `optimizer.states: 8bit`, `4bit` or `bfloat16`",
+                fix="set `precision: bf16` and `optimizer.states: 8bit`, or leave `optimizer.weights` out",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _released_gradients_are_those_of_a_step(self) -> "StepConfig":
+        if self.gradients == "released":
+            refuse_what_needs_all_gradients(self)
         return self
 
     @property
     def micro_batch_tokens(self) -> int:
         """`tokens_per_micro_batch` with its default filled in."""
         return min(self.tokens_per_step, self.tokens_per_micro_batch or 8192)
+
+
+def refuse_what_needs_all_gradients(step: StepConfig) -> None:
+    """Raises a refusal for settings that released gradients would give another meaning."""
+    if step.micro_batch_tokens < step.tokens_per_step:
+        raise refused(
+            "gradients",
+            "a gradient that is used at once cannot be added to that of another micro-batch",
+            got=f"released with tokens_per_step {step.tokens_per_step} in micro-batches of {step.micro_batch_tokens}",
+            allowed="one micro-batch a step, or kept gradients",
+            fix=f"set `tokens_per_step: {step.micro_batch_tokens}` and lower the learning rate, with "
+            "`recompute: block` for larger ones; or set `gradients: kept`",
+        )
+    if step.clip.kind == "adaptive":
+        raise refused(
+            "clip",
+            "it clips to the global norm at first, which is known only when no gradient is left",
+            got="adaptive with gradients: released",
+            allowed="global_norm, off, or kept gradients",
+            fix="set `clip: {kind: global_norm}`, or `gradients: kept`",
+        )
+    if step.precision == "fp16_mixed":
+        raise refused(
+            "gradients",
+            "a loss scale must see all gradients before it lets any of them be used",
+            got="released with precision fp16_mixed",
+            allowed="bf16, bf16_mixed, fp32 or tf32",
+            fix="set `precision: bf16_mixed`, or `gradients: kept`",
+        )
+    if step.ema is not None or step.weight_clip is not None:
+        name = "ema" if step.ema is not None else "weight_clip"
+        raise refused(
+            name,
+            "it is applied after an update of all weights together",
+            got=f"{name} with gradients: released",
+            allowed=f"no {name}, or kept gradients",
+            fix=f"remove `{name}`, or set `gradients: kept`",
+        )

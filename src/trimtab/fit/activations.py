@@ -27,7 +27,9 @@ from typing import Literal
 
 from trimtab.fit.shape import Layer, Stack
 
-Kind = Literal["norms", "linear inputs", "attention", "feed-forward", "dropout", "adapters"]
+Kind = Literal[
+    "norms", "linear inputs", "attention", "feed-forward", "dropout", "adapters", "recomputed from"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class Program:
     """Whether attention runs over flat packs; else over padded rows."""
     repeats_keys: bool = False
     """Whether the kernel of attention takes as many heads of keys as of queries, so that shared ones are repeated."""
+    recompute: Literal["none", "feed_forward", "block"] = "none"
+    """What is computed again in the backward pass, of each layer."""
     casts_rms_norm: bool = True
     """Whether autocast makes what enters RMSNorm float32, as it does from PyTorch 2.13 on."""
 
@@ -81,6 +85,42 @@ def of_layer(layer: Layer, how: Program) -> Counter[Kind]:
     found["linear inputs"] = _linear_inputs(layer, how)
     found["adapters"] = how.half * (sum(width for _, width in layer.adapters) + layer.scaled)
     return found
+
+
+def kept_of_layer(layer: Layer, how: Program) -> Counter[Kind]:
+    """The same where some of it is computed again: what enters the layer or its feed-forward sub-layer stays."""
+    if how.recompute == "none":
+        return of_layer(layer, how)
+    stream = Counter[Kind]({"recomputed from": how.residual(layer) * layer.dim})
+    if how.recompute == "block":
+        return stream
+    return of_layer(layer, how) - _recomputed_feed_forward(layer, how) + stream
+
+
+def recomputed_bytes(layer: Layer, how: Program) -> int:
+    """Bytes of each token that the backward pass of a layer makes again."""
+    match how.recompute:
+        case "none":
+            return 0
+        case "feed_forward":
+            return _recomputed_feed_forward(layer, how).total()
+        case "block":
+            return of_layer(layer, how).total()
+
+
+def _recomputed_feed_forward(layer: Layer, how: Program) -> Counter[Kind]:
+    """What the feed-forward sub-layer keeps, its norm included; where the norm comes after, it is none of it."""
+    adapters = how.half * sum(width for name, width in layer.adapters if name in ("up", "down"))
+    norm = (how.half * layer.dim if how.compiled else of_norm(layer, how)) if layer.norm_first else 0
+    entered = how.half * layer.dim if _saves_input(layer, "up") else 0
+    return Counter[Kind](
+        {
+            "feed-forward": _feed_forward(layer, how),
+            "linear inputs": entered,
+            "norms": norm,
+            "adapters": adapters,
+        }
+    )
 
 
 def of_source(layer: Layer, how: Program) -> int:

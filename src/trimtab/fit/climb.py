@@ -7,9 +7,13 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from trimtab.config.optimizers import Adafactor
+from pydantic_core import PydanticCustomError
+
+from trimtab.config.optimizers import Adafactor, AdamW
 from trimtab.config.run import Recipe
+from trimtab.config.step import refuse_what_needs_all_gradients
 from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.fit.constants import PROPOSED_SHARE
 from trimtab.fit.gpus import Gpu
 from trimtab.fit.plan import Plan, plan_run, run_of, wants_compile
@@ -23,7 +27,7 @@ LEAST_LENGTH = 64
 LEAST_VOCABULARY = 4000
 EFFECTS = {
     EXACT: "the same updates",
-    ROUNDED: "other rounding: weights are stored in bfloat16 by chance, right on average",
+    ROUNDED: "other rounding: weights or moments are stored in fewer bits by chance, right on average",
     TRAINED_OTHERWISE: "another optimizer: set its learning rate anew",
     OTHER_DATA: "long texts are dropped, or split in language models",
     OTHER_MODEL: "another model",
@@ -96,7 +100,7 @@ def smallest_plan(situation: Situation) -> Plan:
     options = [group[-1] for group in _options(situation.recipe, OTHER_MODEL)]
     recipe = situation.recipe
     for changes, changed in options:
-        if "step.precision=bf16" not in {each.override for each in changes}:  # Adafactor needs less
+        if "step.optimizer.states" not in {each.key for each in changes}:  # Adafactor needs less
             recipe = changed(recipe)
     return situation.planned(_with_micro_batch(recipe, list(_micro_batches(recipe))[-1]))
 
@@ -106,16 +110,19 @@ Option = tuple[tuple[Change, ...], Callable[[Recipe], Recipe]]
 
 def _fitting(situation: Situation, effect: int) -> Iterator[tuple[tuple[Change, ...], Plan]]:
     """Combinations of changes up to this effect, each with the largest micro-batch that fits with it."""
-    for combined in product(*_options(situation.recipe, effect)):
+    for combined in product(*_worth_trying(_options(situation.recipe, effect), effect)):
         changes = tuple(change for some, _ in combined for change in some)
         if effect and all(change.effect < effect for change in changes):
             continue  # tried before
-        if {"step.precision=bf16", "step.optimizer={kind: adafactor}"} <= {each.override for each in changes}:
-            continue  # no recipe: only AdamW rounds by chance
+        if {"step.optimizer", "step.optimizer.states"} <= {each.key for each in changes}:
+            continue  # states of the optimizer that is replaced
         recipe = situation.recipe
         for some, changed in combined:
             recipe = changed(recipe) if some else recipe
-        for tokens in _micro_batches(recipe):
+        sizes = [*_micro_batches(recipe)]
+        if not situation.fits(situation.planned(_with_micro_batch(recipe, sizes[-1]))):
+            continue
+        for tokens in sizes:
             plan = situation.planned(_with_micro_batch(recipe, tokens))
             if situation.fits(plan):
                 smaller = tokens < situation.recipe.step.micro_batch_tokens
@@ -125,11 +132,49 @@ def _fitting(situation: Situation, effect: int) -> Iterator[tuple[tuple[Change, 
                 break
 
 
+def _worth_trying(groups: list[list[Option]], effect: int) -> list[list[Option]]:
+    """Where data or model would change, what does less to the training has not been enough: of that, only what saves
+    the most is combined with them."""
+    if effect < OTHER_DATA:
+        return groups
+    return [
+        group
+        if any(change.effect >= OTHER_DATA for changes, _ in group for change in changes)
+        else group[-1:]
+        for group in _without_states_of_another(groups)
+    ]
+
+
+def _without_states_of_another(groups: list[list[Option]]) -> list[list[Option]]:
+    """Without narrower states where the optimizer is replaced."""
+    keys = [{change.key for changes, _ in group for change in changes} for group in groups]
+    replaced = {"step.optimizer"} in keys
+    return [
+        group
+        for group, of in zip(groups, keys, strict=True)
+        if not (replaced and of == {"step.optimizer.states"})
+    ]
+
+
+def may_be_released(recipe: Recipe) -> bool:
+    """Whether gradients can be released with what else the recipe says; see `config.step`."""
+    step = recipe.step
+    try:
+        refuse_what_needs_all_gradients(
+            step.model_copy(update={"tokens_per_micro_batch": step.tokens_per_step})
+        )
+    except PydanticCustomError:
+        return False
+    return step.micro_batch_tokens == step.tokens_per_step
+
+
 def _micro_batches(recipe: Recipe) -> Iterator[int]:
-    """As it is, then halves, as long as the longest example fits in."""
+    """As it is, then halves, as long as the longest example fits in; released gradients allow no cut."""
     least = recipe.facts.targets_of_longest(recipe.data.max_tokens)
     tokens = recipe.step.micro_batch_tokens
     yield tokens
+    if recipe.step.gradients == "released":
+        return
     while tokens // 2 >= max(least, 1 if recipe.facts.one_target else min(LEAST_MICRO_BATCH, tokens)):
         tokens //= 2
         yield tokens
@@ -150,6 +195,14 @@ def _options(recipe: Recipe, effect: int) -> list[list[Option]]:
     step = recipe.step
     if not wants_compile(recipe) and step.precision not in ("fp32", "tf32"):
         group((Change("step.compile", "on", EXACT), lambda recipe: _with_step(recipe, compile="on")))
+    group(*_recomputed(recipe))
+    if step.gradients == "kept" and may_be_released(recipe):
+        group(
+            (
+                Change("step.gradients", "released", EXACT),
+                lambda recipe: _with_step(recipe, gradients="released"),
+            )
+        )
     if step.cuda_graph != "off":
         group((Change("step.cuda_graph", "off", EXACT), lambda recipe: _with_step(recipe, cuda_graph="off")))
     if step.precision in ("fp32", "tf32"):
@@ -159,9 +212,7 @@ def _options(recipe: Recipe, effect: int) -> list[list[Option]]:
                 lambda recipe: _with_step(recipe, precision="bf16_mixed"),
             )
         )
-    elif (
-        step.precision in ("auto", "bf16_mixed") and step.optimizer.kind == "adamw" and recipe.adapter is None
-    ):
+    elif step.precision in ("auto", "bf16_mixed") and recipe.adapter is None:
         group(
             (Change("step.precision", "bf16", ROUNDED), lambda recipe: _with_step(recipe, precision="bf16"))
             if step.ema is None
@@ -170,21 +221,15 @@ def _options(recipe: Recipe, effect: int) -> list[list[Option]]:
                 lambda recipe: _with_step(recipe, ema=None),
             )
         )
-    if step.optimizer.kind != "adafactor" and recipe.adapter is None and step.precision != "bf16":
+    group(*_narrower_states(recipe))
+    if step.optimizer.kind != "adafactor" and recipe.adapter is None:
         group(
             (
                 Change("step.optimizer", "{kind: adafactor}", TRAINED_OTHERWISE),
                 lambda recipe: _with_step(recipe, optimizer=Adafactor()),
             )
         )
-    lengths = [recipe.data.max_tokens // part for part in (2, 4)]
-    group(
-        *(
-            (Change("data.max_tokens", str(length), OTHER_DATA), _shorter(length))
-            for length in lengths
-            if length >= LEAST_LENGTH
-        )
-    )
+    group(*_shortened(recipe))
     size = _vocabulary(recipe)
     if size and size // 2 >= LEAST_VOCABULARY:
         group(
@@ -196,6 +241,33 @@ def _options(recipe: Recipe, effect: int) -> list[list[Option]]:
     return groups
 
 
+def _recomputed(recipe: Recipe) -> Iterator[tuple[Change, Callable[[Recipe], Recipe]]]:
+    """What may be computed again; nothing of layers that transformers computes."""
+    kinds = {"none": ("feed_forward", "block"), "feed_forward": ("block",), "block": ()}
+    if isinstance(recipe.model, TransformersModel):
+        return
+    for kind in kinds[recipe.step.recompute]:
+        yield (
+            Change("step.recompute", kind, EXACT),
+            lambda recipe, kind=kind: _with_step(recipe, recompute=kind),
+        )
+
+
+def _narrower_states(recipe: Recipe) -> Iterator[tuple[Change, Callable[[Recipe], Recipe]]]:
+    """Fewer bits for the moments of AdamW."""
+    optimizer = recipe.step.optimizer
+    if isinstance(optimizer, AdamW) and optimizer.states == "float32" and recipe.adapter is None:
+        for states, effect in (("8bit", ROUNDED), ("4bit", TRAINED_OTHERWISE)):
+            yield Change("step.optimizer.states", states, effect), _with_states(states)
+
+
+def _shortened(recipe: Recipe) -> Iterator[tuple[Change, Callable[[Recipe], Recipe]]]:
+    """Shorter texts."""
+    for length in (recipe.data.max_tokens // part for part in (2, 4)):
+        if length >= LEAST_LENGTH:
+            yield Change("data.max_tokens", str(length), OTHER_DATA), _shorter(length)
+
+
 def _vocabulary(recipe: Recipe) -> int:
     tokenizer = recipe.data.tokenizer
     trains = isinstance(tokenizer, SentencePieceTokenizer) and tokenizer.path is None
@@ -204,6 +276,13 @@ def _vocabulary(recipe: Recipe) -> int:
 
 def _with_step(recipe: Recipe, **changes: Any) -> Recipe:
     return recipe.model_copy(update={"step": recipe.step.model_copy(update=changes)})
+
+
+def _with_states(states: str) -> Callable[[Recipe], Recipe]:
+    def changed(recipe: Recipe) -> Recipe:
+        return _with_step(recipe, optimizer=recipe.step.optimizer.model_copy(update={"states": states}))
+
+    return changed
 
 
 def _with_micro_batch(recipe: Recipe, tokens: int) -> Recipe:

@@ -31,6 +31,17 @@ LAUNCH_S = 12e-6
 """Of one kernel, where steps are not recorded and the host is the slower side."""
 KERNELS_OF_LAYER = {True: 120, False: 400}
 """Launches of a layer, forward and backward with its update, compiled or not."""
+NARROW_UPDATE_SHARE = 0.16
+"""Of a card's bandwidth, what the kernel for states in 16 bits and fewer reaches: 777 of 4,800 GB/s
+(`benchmarks/memory_ladder.json`)."""
+RELEASED_FORWARD, RELEASED_BACKWARD = 52, 76
+"""Operations of a layer that a step with released gradients launches in each pass, counted below autograd in a
+decoder in bfloat16."""
+RELEASED_UPDATE, RELEASED_SMALL_UPDATE = 51, 130
+"""The same of the update of a tensor, and of one whose states stay in float32, without the kernel."""
+RELEASED_LAUNCH_S = 28e-6
+"""Of one of them, with the hooks around it: what the two runs of `benchmarks/memory_ladder.json` imply that wait for
+the host."""
 NARROW = 0.9
 """Above this share of a card's memory a plan may be too low to rely on: of the judging recipes, reserved memory was
 planned 3.0% off on average, from 10.5% too little to 4.5% too much."""

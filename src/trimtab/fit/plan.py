@@ -7,9 +7,10 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.run import Recipe
 from trimtab.fit import constants
-from trimtab.fit.activations import Program, of_layer, of_norm, of_source, once
+from trimtab.fit.activations import Program, kept_of_layer, of_norm, of_source, once, recomputed_bytes
 from trimtab.fit.batches import Slots, slots_of
 from trimtab.fit.gpus import Gpu
 from trimtab.fit.loss_workspace import loss_workspace, narrows_frozen
@@ -102,10 +103,17 @@ def run_of(recipe: Recipe, folder: Path, gpu: Gpu, shape: Shape) -> Run:
         compiled=packed and wants_compile(recipe),
         packed=packed,
         repeats_keys=not (tiles and sizes <= {*TILED_SIZES}),
+        recompute=recipe.step.recompute,
         casts_rms_norm=torch_casts_rms_norm(),
     )
-    recorded = packed and recipe.step.cuda_graph != "off"
+    recorded = packed and may_be_recorded(recipe)
     return Run(recipe, shape, slots, how, recorded, evaluates=bool(recipe.data.valid))
+
+
+def may_be_recorded(recipe: Recipe) -> bool:
+    """As `build.can_be_recorded`."""
+    draws = recipe.step.recompute == "block" and recipe.model.dropout > 0
+    return recipe.step.cuda_graph != "off" and not draws and recipe.step.gradients == "kept"
 
 
 @cache
@@ -208,7 +216,7 @@ def _held(run: Run) -> dict[str, int]:
             for each in shape.weights
             if not each.trained
         ),
-        "optimizer states": kept_bytes(recipe.step.optimizer, trained, rounded_block),
+        "optimizer states": kept_bytes(recipe.step.optimizer, trained, rounded_block, weight=how.weight),
         "moving average": sum(weight_bytes(each, how.weight) for each in trained) if recipe.step.ema else 0,
         "tables of positions": shape.buffers // (2 if how.precision == "bf16" else 1),
         "batch": _batch(run.slots) * (2 if run.recorded else 1),
@@ -224,8 +232,18 @@ def _batch(slots: Slots) -> int:
 
 
 def gradient_bytes(run: Run) -> int:
-    """Those of all that is trained."""
-    return sum(weight_bytes(each, run.how.weight) for each in run.shape.weights if each.trained)
+    """Those of all that is trained; of the largest tensor where each is dropped once it is used."""
+    sizes = [
+        weight_bytes(each, run.how.weight) if not is_released(run) else each.each * run.how.weight
+        for each in run.shape.weights
+        if each.trained
+    ]
+    return max(sizes, default=0) if is_released(run) else sum(sizes)
+
+
+def is_released(run: Run) -> bool:
+    """Whether each gradient is used and dropped within the backward pass."""
+    return run.recipe.step.gradients == "released"
 
 
 def _copied(run: Run, each: Weights) -> bool:
@@ -238,9 +256,9 @@ def activations_of(run: Run) -> Counter[str]:
     found = Counter[str]()
     for stack in run.shape.stacks:
         tokens = run.slots.source if stack.reads_source else run.slots.target
-        for kind, size in of_layer(stack.layer, run.how).items():
+        for kind, size in kept_of_layer(stack.layer, run.how).items():
             found[kind] += size * stack.layers * tokens
-        if stack.layer.cross:
+        if stack.layer.cross and run.how.recompute != "block":
             found["attention"] += of_source(stack.layer, run.how) * stack.layers * run.slots.source
         found["positions"] += once(stack) * tokens
         found["norms"] += of_norm(stack.layer, run.how) * tokens if run.shape.final_norm else 0
@@ -299,6 +317,20 @@ def _moments(run: Run, activations: Counter[str]) -> dict[str, int]:
     done = max(0, gradients - of_tables) + (output if gradients else 0)
     layers = sum(stack.layers for stack in shape.stacks)
     passing = max(passing_layer(stack.layer, run) for stack in shape.stacks)
+    update = passing_bytes(run.recipe.step.optimizer, trained, how.precision, by_tensor=is_released(run))
+    if how.recompute == "block":
+        copies //= layers  # each layer makes them again
+    if is_released(run):
+        twice = run.recipe.step.clip.kind == "global_norm"  # the graph stays for the second backward pass
+        stays = total if twice else 0
+        matrix = max((each.each * how.weight for each in trained if each.part == "matrix"), default=0)
+        largest = max(matrix, embedding, output)
+        return {
+            "loss": total + all_copies(run) + loss.hidden + loss.by_hidden + loss.by_matrix + loss.pieces,
+            "first layer of the backward pass": total + copies + loss.by_hidden + loss.by_matrix + passing,
+            "update of the largest tensor": (total if output else stays) + largest + streams + update,
+            "gradient of the embeddings": stays + waits + embedding + streams + update,
+        }
     return {
         "loss": total + copies + loss.hidden + loss.by_hidden + loss.by_matrix + loss.pieces,
         "first layer of the backward pass": total + copies + loss.by_hidden + loss.by_matrix + passing,
@@ -317,7 +349,10 @@ def passing_layer(layer: Layer, run: Run) -> int:
     saved = half * layer.feed_forward
     streams = (run.how.residual(layer) + 4 + half) * dim
     matrix = layer.feed_forward * dim * (2 if layer.gated else 1)
-    return (widest - saved + streams) * tokens + _passing_matrix(layer, run) * matrix
+    recomputed = recomputed_bytes(layer, run.how) * tokens
+    if layer.cross and run.how.recompute == "block":
+        recomputed += of_source(layer, run.how) * run.slots.source
+    return (widest - saved + streams) * tokens + recomputed + _passing_matrix(layer, run) * matrix
 
 
 def _passing_matrix(layer: Layer, run: Run) -> int:
@@ -336,7 +371,12 @@ def _evaluation(run: Run, base: int, reserved: int) -> int:
     beside what stays; a recorded step keeps its pool meanwhile."""
     if not run.evaluates:
         return 0
-    weights = sum(weight_bytes(each, run.how.weight) for each in run.shape.weights if not each.packed_rows)
+    shares = run.how.precision == "bf16"
+    weights = (
+        0
+        if shares
+        else sum(weight_bytes(each, run.how.weight) for each in run.shape.weights if not each.packed_rows)
+    )
     if run.recipe.adapter is not None and run.how.packed:
         weights //= 2
     weights += sum(weight_bytes(each, 0) for each in run.shape.weights if each.packed_rows)
@@ -352,9 +392,11 @@ def _evaluation(run: Run, base: int, reserved: int) -> int:
 
 def _host(run: Run) -> int:
     """The model is made in host memory, and a checkpoint brings weights and states there before it is written."""
-    weights = 4 * run.shape.parameters
+    model = run.recipe.model
+    weights = 0 if isinstance(model, DecoderModel) and model.init_on == "gpu" else 4 * run.shape.parameters
     trained = [each for each in run.shape.weights if each.trained]
     saved = sum(each.numbers * run.how.weight for each in trained) + kept_bytes(
-        run.recipe.step.optimizer, trained, lambda size: size
+        run.recipe.step.optimizer, trained, lambda size: size, weight=run.how.weight
     )
+    saved = saved if run.recipe.checkpoint.write else 0
     return int(1.5 * GIB) + max(weights, saved)

@@ -1,11 +1,12 @@
 """How fast a run may be: a roofline of products, memory traffic and launches. An estimate, and called one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from trimtab.config.optimizers import AdamW
 from trimtab.fit import constants
 from trimtab.fit.gpus import Gpu
-from trimtab.fit.optimizer_memory import kept_bytes
-from trimtab.fit.plan import Plan, gradient_bytes
+from trimtab.fit.optimizer_memory import LEAST_NUMBERS, kept_bytes
+from trimtab.fit.plan import Plan, Run, activations_of, is_released
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,33 +24,79 @@ def speed_of(plan: Plan, gpu: Gpu) -> Speed:
     rate = gpu.teraflops * 1e12 * constants.GEMM_SHARE / (8 if how.is_whole else 1)
     bandwidth = gpu.gigabytes_per_second * 1e9 * constants.BANDWIDTH_SHARE
     products = operations(plan) / rate
-    moved = constants.PASSES[how.compiled] * sum(plan.activations.values()) / bandwidth
+    moved = constants.PASSES[how.compiled] * written_bytes(plan) / bandwidth
     launches = 0.0
     if not run.recorded:
         layers = sum(stack.layers for stack in run.shape.stacks)
         launches = constants.LAUNCH_S * constants.KERNELS_OF_LAYER[how.compiled] * layers
-    micro_batch = max(products + moved, launches)
-    trained = [each for each in run.shape.weights if each.trained]
-    states = kept_bytes(run.recipe.step.optimizer, trained, lambda size: size)
-    weights = sum(each.numbers * how.weight for each in trained)
-    update = (2 * states + 3 * weights + 3 * gradient_bytes(run)) / bandwidth
-    seconds = slots.micro_batches * micro_batch + update
+    update = update_seconds(run, gpu)
+    if is_released(run):  # the host launches updates in between, while the GPU computes
+        seconds = max(products + moved + update, released_host_seconds(run))
+    else:
+        seconds = slots.micro_batches * max(products + moved, launches) + update
     real = (slots.target + slots.source) * slots.micro_batches / 1.05  # a twentieth of the slots is slack
     return Speed(seconds, real / seconds)
 
 
+def written_bytes(plan: Plan) -> int:
+    """Of activations, also of those that are not kept. In the measured steps with released gradients there is no room
+    for their traffic: products of matrices that large come nearer to the rate of the card than `GEMM_SHARE`."""
+    run = plan.run
+    if run.how.recompute == "none" or is_released(run):
+        return sum(plan.activations.values())
+    return activations_of(replace(run, how=replace(run.how, recompute="none"))).total()
+
+
+def update_seconds(run: Run, gpu: Gpu) -> float:
+    """Of reading and writing states, weights and gradients once."""
+    optimizer = run.recipe.step.optimizer
+    trained = [each for each in run.shape.weights if each.trained]
+    states = kept_bytes(optimizer, trained, lambda size: size, weight=run.how.weight)
+    weights = sum(each.numbers * run.how.weight for each in trained)
+    bandwidth = gpu.gigabytes_per_second * 1e9
+    if isinstance(optimizer, AdamW) and optimizer.states != "float32":  # the kernel keeps no gradient
+        return (2 * states + 3 * weights) / (bandwidth * constants.NARROW_UPDATE_SHARE)
+    return (2 * states + 6 * weights) / (bandwidth * constants.BANDWIDTH_SHARE)
+
+
+def released_host_seconds(run: Run) -> float:
+    """Of the host in a step with released gradients, which launches layers one operation at a time, and the update of
+    each tensor from a hook of the backward pass."""
+    forward, backward = constants.RELEASED_FORWARD, constants.RELEASED_BACKWARD
+    passes = 2 if run.recipe.step.clip.kind == "global_norm" else 1
+    again = {"none": 0, "feed_forward": forward // 3, "block": forward}[run.how.recompute]
+    layers = sum(stack.layers for stack in run.shape.stacks)
+    of_layers = layers * (forward + passes * (backward + again))
+    if run.how.compiled:
+        of_layers *= constants.KERNELS_OF_LAYER[True] / constants.KERNELS_OF_LAYER[False]
+    of_updates = sum(
+        each.count
+        * (constants.RELEASED_UPDATE if each.each >= LEAST_NUMBERS else constants.RELEASED_SMALL_UPDATE)
+        for each in run.shape.weights
+        if each.trained
+    )
+    return constants.RELEASED_LAUNCH_S * (of_layers + of_updates)
+
+
 def operations(plan: Plan) -> float:
     """Additions and multiplications of a micro-batch: 6 for each weight of a linear map and token, 4 where it is
-    frozen, and those of attention over segments of the greatest length."""
+    frozen, and those of attention over segments of the greatest length; with what is computed again, and with a second
+    backward pass where there is one."""
     run = plan.run
-    total = 6.0 * run.shape.rows * run.shape.dim * run.slots.targets
+    again = {"none": 0.0, "feed_forward": 0.0, "block": 2.0}[run.how.recompute]
+    backward = 2.0 if is_released(run) and run.recipe.step.clip.kind == "global_norm" else 1.0
+    of_output = 6.0 if backward == 1 else 12.0  # the loss makes both gradients again
+    total = of_output * run.shape.rows * run.shape.dim * run.slots.targets
     for stack in run.shape.stacks:
         layer = stack.layer
         tokens = run.slots.source if stack.reads_source else run.slots.target
         sides = layer.dim * (layer.query_width + 2 * layer.key_width) + layer.query_width * layer.dim
         inner = layer.feed_forward * layer.dim * (3 if layer.gated else 2)
         own = sides + inner
-        factor = 4.0 if layer.frozen else 6.0
+        factor = 2.0 + backward * ((2.0 if layer.frozen else 4.0) + again)
+        if run.how.recompute == "feed_forward":
+            wide = layer.feed_forward * layer.dim * (2 if layer.gated else 1)
+            total += stack.layers * tokens * backward * 2.0 * wide
         adapters = sum(width * (layer.dim + layer.feed_forward) for _, width in layer.adapters)
         attended = 6.0 * layer.query_width * run.slots.longest * (2 if stack.reads_source else 1)
         total += stack.layers * tokens * (factor * own + 6.0 * adapters + attended)

@@ -13,6 +13,7 @@ from trimtab.model.layer_settings import LayerSettings, OwnShape
 from trimtab.model.norm import build_norm
 from trimtab.model.positions.kind import PositionInputs, RotaryCosSin
 from trimtab.model.prefix_attention import PrefixLayout, attend_prefix
+from trimtab.model.recompute import recomputed
 from trimtab.model.sequence_layout import SequenceLayout
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -155,9 +156,21 @@ class Residual(nn.Module):
         x = x if self.norm_first else norm(x)
         return x.to(dtype) if self.keeps_precision else x
 
+    def feed(self, x: Tensor, norm: nn.Module, feed_forward: SubLayer, *, recomputes: bool) -> Tensor:
+        """The residual path after the feed-forward sub-layer, whose wide activations may be computed again in the
+        backward pass."""
+
+        def update(x: Tensor) -> Tensor:
+            return feed_forward(self.pre(x, norm))
+
+        return self.post(x, recomputed(update, x) if recomputes else update(x), norm)
+
 
 class EncoderBlock(nn.Module):
     """Self-attention over the source, then a feed-forward sub-layer."""
+
+    recomputes: bool = False
+    """Whether activations of the feed-forward sub-layer are computed again in the backward pass."""
 
     def __init__(self, config: LayerSettings) -> None:
         super().__init__()
@@ -173,8 +186,7 @@ class EncoderBlock(nn.Module):
         """The residual path after this layer."""
         update = self.attention(self.residual.pre(x, self.norm_attention), layout, positions, causal=False)
         x = self.residual.post(x, update, self.norm_attention)
-        update = self.feed_forward(self.residual.pre(x, self.norm_feed_forward))
-        return self.residual.post(x, update, self.norm_feed_forward)
+        return self.residual.feed(x, self.norm_feed_forward, self.feed_forward, recomputes=self.recomputes)
 
 
 class Source(NamedTuple):
@@ -198,6 +210,9 @@ class DecoderBlock(nn.Module):
 
     `forward` runs it over flat packs, for training; decoding passes its own attention to `run`.
     """
+
+    recomputes: bool = False
+    """As in `EncoderBlock`."""
 
     def __init__(self, config: LayerSettings, *, own: OwnShape | None = None) -> None:
         """`own` is the shape of a decoder without a source; with None there is one to attend to."""
@@ -248,5 +263,4 @@ class DecoderBlock(nn.Module):
             assert attend_source is not None, "a block with attention to a source"
             update = attend_source(self.residual.pre(x, self.norm_cross))
             x = self.residual.post(x, update, self.norm_cross)
-        update = self.feed_forward(self.residual.pre(x, self.norm_feed_forward))
-        return self.residual.post(x, update, self.norm_feed_forward)
+        return self.residual.feed(x, self.norm_feed_forward, self.feed_forward, recomputes=self.recomputes)

@@ -13,7 +13,7 @@ from trimtab.model.init import FIRST_GAIN
 
 @torch.no_grad()
 def init_decoder(model: nn.Module, config: DecoderModel, *, seed: int) -> None:
-    """Fills every parameter; the same seed gives the same weights on any device.
+    """Fills every parameter where it lies; on the CPU, the same seed gives the same weights for any device.
 
     Embeddings and linear maps are normal with a standard deviation of sqrt(2 / (5 dim)) (arXiv 1910.05895, section
     2.2): 0.02 at 1024 wide. With the norm before, maps that write to the residual path are divided by the square root
@@ -23,7 +23,7 @@ def init_decoder(model: nn.Module, config: DecoderModel, *, seed: int) -> None:
     make embeddings large again, and so the gain of the last one begins where the logit of the own input is at most
     FIRST_GAIN.
     """
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(next(model.parameters()).device).manual_seed(seed)
     std = first_std(config)
     damp = 1 / math.sqrt(2 * config.layers) if config.norm_position == "before" else 1.0
     for module in model.modules():

@@ -66,7 +66,7 @@ class DecoderOnly(Transformer):
             prefix = prefix_layout_of(stream, padded=self.padded)
         x, positions = self.embed_target(stream), self.target_positions.of_stream(stream)
         for block in self.decoder.blocks:
-            x = block(x, layout, positions, prefix=prefix)
+            x = self.after(block, x, layout, positions, prefix=prefix)
         return self.decoder.norm(x)
 
     def embed_target(self, stream: Stream) -> Float[Tensor, "tokens dim"]:

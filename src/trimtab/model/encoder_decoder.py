@@ -61,7 +61,7 @@ class EncoderDecoder(Transformer):
         """The encoder's output for each source token."""
         x, positions = self.embed_source(stream), self.source_positions.of_stream(stream)
         for block in self.encoder.blocks:
-            x = block(x, layout, positions)
+            x = self.after(block, x, layout, positions)
         return self.encoder.norm(x)
 
     def decode(
@@ -75,7 +75,7 @@ class EncoderDecoder(Transformer):
         x, positions = self.embed_target(stream), self.target_positions.of_stream(stream)
         both = Source(memory, target, source)
         for block in self.decoder.blocks:
-            x = block(x, target, positions, source=both)
+            x = self.after(block, x, target, positions, source=both)
         return self.decoder.norm(x)
 
     def embed_source(self, stream: Stream) -> Float[Tensor, "tokens dim"]:

@@ -25,7 +25,7 @@ def forward_aligned(model: EncoderDecoder, batch: PackedBatch, *, layer: int, he
         if number == layer:
             x, *found = block(x, target, positions, source=both, head=head - 1)
         else:
-            x = block(x, target, positions, source=both)
+            x = model.after(block, x, target, positions, source=both)
     return AlignedOutput(model.decoder.norm(x), *found)
 
 

@@ -1,9 +1,12 @@
 """The model that a recipe on text describes, sized by its vocabularies."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Protocol, runtime_checkable
 
 import torch
 
+from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.run import Recipe
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.model.kinds import Model, model_of
@@ -82,10 +85,29 @@ def build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.dev
         return module_of(recipe.model, vocabularies.target, max_positions=longest, seed=recipe.seed).to(
             device
         )
-    return model_of(
-        recipe.model,
-        num_ids=vocabularies.target.num_ids,
-        num_source_ids=vocabularies.source.num_ids,
-        max_positions=longest,
-        seed=recipe.seed,
-    ).to(device)
+    with drawn_on(device, narrow=recipe.step.precision == "bf16") if draws_there(recipe) else nullcontext():
+        model = model_of(
+            recipe.model,
+            num_ids=vocabularies.target.num_ids,
+            num_source_ids=vocabularies.source.num_ids,
+            max_positions=longest,
+            seed=recipe.seed,
+        )
+    return model.to(device)
+
+
+def draws_there(recipe: Recipe) -> bool:
+    """Whether the first weights are drawn on the device that trains."""
+    return isinstance(recipe.model, DecoderModel) and recipe.model.init_on == "gpu"
+
+
+@contextmanager
+def drawn_on(device: torch.device, *, narrow: bool) -> Iterator[None]:
+    """Modules that are made within have their weights on a device, in bfloat16 where they are to be `narrow`."""
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16 if narrow else usual)
+    try:
+        with device:
+            yield
+    finally:
+        torch.set_default_dtype(usual)

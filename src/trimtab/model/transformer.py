@@ -13,6 +13,7 @@ from trimtab.model.attention import Kernel
 from trimtab.model.four_bit import four_bit_maps
 from trimtab.model.layer_settings import LayerSettings
 from trimtab.model.positions.kind import Positions
+from trimtab.model.recompute import Recompute, layer_output, set_feed_forward
 from trimtab.model.roles import role_in
 
 Own = TypeVar("Own", bound="Transformer")
@@ -30,6 +31,7 @@ class Transformer(nn.Module):
         self.num_ids = num_ids
         self.max_positions = max_positions
         self.kernel: Kernel = "padded"
+        self.recompute: Recompute = "none"
         self.has_bias = config.needs_padding
         self.frozen: frozenset[str] = frozenset()
         self.begins_zero: frozenset[str] = frozenset()
@@ -70,6 +72,16 @@ class Transformer(nn.Module):
         for block in self.blocks:
             block.compile(dynamic=False, options=inductor_options(self._norm))
 
+    def recompute_in_backward(self, recompute: Recompute) -> None:
+        """Which activations the backward pass computes again: none, those of the feed-forward sub-layers, or all but
+        what enters each layer. The gradients are the same to the bit."""
+        self.recompute = recompute
+        set_feed_forward(self.blocks, recomputes=recompute == "feed_forward")
+
+    def after(self, block: nn.Module, x: Float[Tensor, "tokens dim"], *inputs: Any, **given: Any) -> Any:
+        """What a layer gives, in training."""
+        return layer_output(block, x, *inputs, recompute=self.recompute, **given)
+
     @torch.no_grad()
     def num_parameters(self) -> int:
         """Numbers in its weights, tied ones once, packed ones too."""
@@ -85,11 +97,15 @@ class Transformer(nn.Module):
         already are shared."""
         named = dict(self.named_parameters())
         shared = {id(named[name]): named[name] for name in self.frozen if named[name].dtype == dtype}
-        narrow = copy.deepcopy(self, shared).to(dtype)
-        for module, original in zip(narrow.modules(), self.modules(), strict=True):
-            if isinstance(module, Positions) and isinstance(original, Positions):
-                module.keep_precision(original)
-        return narrow
+        return copy.deepcopy(self, shared).narrowed(dtype)
+
+    def narrowed(self: Own, dtype: torch.dtype) -> Own:
+        """The model itself with its weights in half precision; angles of rotary positions keep theirs."""
+        angles = [(each, copy.deepcopy(each)) for each in self.modules() if isinstance(each, Positions)]
+        self.to(dtype)
+        for positions, original in angles:
+            positions.keep_precision(original)
+        return self
 
 
 def inductor_options(norm: Literal["layer", "rms"]) -> dict[str, bool]:

@@ -59,6 +59,17 @@ class OutlierGate:
         return above[0], above[1]
 
     @torch.no_grad()
+    def of_loss(self, loss: Float[Tensor, ""]) -> Bool[Tensor, ""]:
+        """Whether the loss is an outlier, where the norm is not known yet; `now_known` tells it."""
+        return self(loss, torch.zeros_like(loss))[0]
+
+    @torch.no_grad()
+    def now_known(self, grad_norm: Float[Tensor, ""]) -> None:
+        """The norm of the step that `of_loss` judged."""
+        if self.seen is not None:
+            self.seen[1] = grad_norm.float().clamp(min=LEAST_NORM).log()
+
+    @torch.no_grad()
     def after(self, skipped: Bool[Tensor, ""]) -> None:
         """Remembers the step unless it was skipped."""
         if self.seen is None or self.rings is None or self.accepted is None:

@@ -15,6 +15,7 @@ from trimtab.step.loss_scale import LossScale
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.outlier_gate import OutlierGate
 from trimtab.step.precision import Resolved, autocast
+from trimtab.step.released_steps import ReleasedSteps
 from trimtab.step.step_graphs import StepGraphs
 from trimtab.step.take_step import StepsOverRanks
 from trimtab.types import Batch, LossOutput, StepReport, TrainState
@@ -74,6 +75,8 @@ class Stepper:
     """From where on the loss leaves labels out; None for never."""
     graphs: StepGraphs | None = None
     """Takes the steps where they are recorded."""
+    released: ReleasedSteps | None = None
+    """Takes the steps where gradients are used within the backward pass."""
     ranks: Ranks = ONE_RANK
     """The processes that take each step together."""
 
@@ -92,8 +95,8 @@ class Stepper:
 
     def take_step(self, batches: Sequence[Batch], *, learning_rate: float) -> StepReport:
         """One update of the weights from the micro-batches of a global batch, of which this rank has its share."""
-        step = StepsOverRanks(self.ranks).take_step if self.graphs is None else self.graphs.take_step
-        return step(
+        steps = self.released or self.graphs or StepsOverRanks(self.ranks)
+        return steps.take_step(
             self.objective,
             self.optimizer,
             batches,

@@ -34,6 +34,8 @@ class Checkpointer:
     """Updates after which a checkpoint is one to go back to."""
     fingerprints: dict[str, str]
     findings: Findings
+    is_on: bool = True
+    """Whether anything is saved."""
     saver: BackgroundSaver = field(init=False)
     failed: int = 0
     saved: TrainState | None = None
@@ -49,7 +51,7 @@ class Checkpointer:
 
         Raises DiskFull where the disk was full too often, or is for the last one; RunFailed if writing failed.
         """
-        if not self.folder.writes or (state == self.saved and not last):
+        if not self.is_on or not self.folder.writes or (state == self.saved and not last):
             return
         self.collect(raising=False)
         if state != self.saved:

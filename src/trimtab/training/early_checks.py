@@ -17,14 +17,20 @@ from trimtab.metrics.catalogue import OF_TRANSLATIONS
 from trimtab.metrics.metric import MetricSettings
 from trimtab.model.lora import checkpoint_weights
 
+BYTES_OF_A_MOMENT = {"float32": 4, "bfloat16": 2, "8bit": 1.04, "4bit": 0.54}
+"""For each weight, scales of blocks included."""
+
 
 def check_space_for_checkpoint(store: CheckpointStore, model: nn.Module, step: StepConfig) -> None:
     """DiskFull where not even one checkpoint fits on the disk: told now, and not at the first save."""
     tensors = checkpoint_weights(model).values()
     weights = sum(each.numel() * each.element_size() for each in tensors)
-    moments = 4 * sum(each.numel() for each in tensors)  # in float32, whatever the weights are
-    copies = step.optimizer.moments + (step.ema is not None)
-    store.check_disk_space(int(1.1 * (weights + moments * copies)))
+    numbers = sum(each.numel() for each in tensors)
+    states = getattr(step.optimizer, "states", "float32")
+    # In float32, whatever the weights are, but for states that the recipe says to be narrower.
+    moments = int(BYTES_OF_A_MOMENT[states] * numbers) * step.optimizer.moments
+    averaged = 4 * numbers * (step.ema is not None)
+    store.check_disk_space(int(1.1 * (weights + moments + averaged)))
 
 
 def check_tokenizers_outside(run: RunFolder, recipe: Recipe) -> None:

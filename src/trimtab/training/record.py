@@ -76,6 +76,7 @@ class Recorder:
             healthy_after=parts.recipe.guard.healthy_after,
             fingerprints=fingerprints,
             findings=self.findings,
+            is_on=parts.recipe.checkpoint.write,
         )
         self.pending: list[Pending] = []
         self.stopwatch = Stopwatch()

@@ -50,5 +50,9 @@ class TrainableModel(Protocol):
         ...
 
     def half_precision_copy(self: Own, dtype: torch.dtype) -> Own:
-        """A copy with weights in half precision, for evaluation or for a run in it; what must not be rounded is not."""
+        """A copy with weights in half precision, for evaluation; what must not be rounded is not."""
+        ...
+
+    def narrowed(self: Own, dtype: torch.dtype) -> Own:
+        """The model itself with weights in half precision, for a run in it; what must not be rounded is not."""
         ...

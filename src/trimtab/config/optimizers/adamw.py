@@ -18,6 +18,13 @@ class AdamW(Settings):
     """Decay of the moving averages of the gradient and of its square."""
     eps: float = Field(default=1.0e-8, gt=0, le=1)
     """Added to the root of the second moment, to avoid division by zero."""
+    states: Literal["float32", "bfloat16", "8bit", "4bit"] = "float32"
+    """Precision of both moments: 8, 4, about 2 or about 1 bytes per weight. Below float32 they are rounded
+    stochastically; `8bit` and `4bit` scale blocks of 128 numbers by their largest (arXiv 2110.02861, section 2), and
+    tensors of less than 4,096 numbers, such as norms and biases, keep float32."""
+    weights: Literal["as_stored", "24bit"] = "as_stored"
+    """With `precision: bf16`, `24bit` keeps 8 more bits of each weight beside it, one byte, so that updates are rounded
+    256 times finer (as FlashOptim, arXiv 2602.23349). The model computes with the upper 16 bits either way."""
     weight_decay: float = Field(default=0.0, ge=0, le=10)
     """Weight decay: this times the learning rate is the share of a weight removed at each update."""
     learning_rate_multipliers: LearningRateMultipliers = LearningRateMultipliers()

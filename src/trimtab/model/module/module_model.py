@@ -124,7 +124,11 @@ class ModuleModel(nn.Module):
 
     def half_precision_copy(self: Own, dtype: torch.dtype) -> Own:
         """A copy with weights in half precision."""
-        return copy.deepcopy(self).to(dtype)
+        return copy.deepcopy(self).narrowed(dtype)
+
+    def narrowed(self: Own, dtype: torch.dtype) -> Own:
+        """The model itself with its weights in half precision."""
+        return self.to(dtype)
 
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Weights and buffers by name, a tensor of several names once: files have no two names for one."""

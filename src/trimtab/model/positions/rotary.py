@@ -42,7 +42,7 @@ def rotary_table(
     positions: int, size: int, *, theta: float, scaling: Stretch | None = None
 ) -> Float[Tensor, "positions size"]:
     """Cosines in the first half of each row, sines in the second."""
-    rates = torch.exp(torch.arange(0, size, 2) * (-math.log(theta) / size))
+    rates = torch.exp(torch.arange(0, size, 2, dtype=torch.float32) * (-math.log(theta) / size))
     if scaling is not None:
         rates = stretched(rates, scaling)
     angles = torch.arange(positions)[:, None] * rates

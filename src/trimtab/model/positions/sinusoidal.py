@@ -32,6 +32,6 @@ class SinusoidalPositions(Positions):
 
 def sinusoidal_table(positions: int, dim: int) -> Float[Tensor, "positions dim"]:
     """Sines in the first half of each row, cosines in the second."""
-    rates = torch.exp(torch.arange(dim // 2) * (-math.log(10000.0) / (dim // 2)))
+    rates = torch.exp(torch.arange(dim // 2, dtype=torch.float32) * (-math.log(10000.0) / (dim // 2)))
     angles = torch.arange(positions)[:, None] * rates
     return torch.cat([angles.sin(), angles.cos()], dim=1)

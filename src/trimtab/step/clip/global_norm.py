@@ -64,7 +64,16 @@ def scale_to_norm(
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """What `clip_global_norm` does, of gradients."""
     gradients = list(gradients)
-    norm = norm_over_ranks(gradients)
+    norm, clipped, factor = factor_to_norm(norm_over_ranks(gradients), at=at, unscale=unscale)
+    if (at is not None or unscale is not None) and gradients:
+        torch._foreach_mul_(local_parts(gradients), factor)
+    return norm, clipped
+
+
+def factor_to_norm(
+    norm: Float[Tensor, ""], *, at: float | None, unscale: Tensor | None = None
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""], Float[Tensor, ""]]:
+    """The norm without the loss scale, 1 where it is above `at`, and what gradients are multiplied by."""
     factor = torch.ones_like(norm)
     if unscale is not None:
         norm, factor = norm * unscale, factor * unscale
@@ -72,6 +81,4 @@ def scale_to_norm(
     if at is not None:
         clipped = (norm > at).to(norm.dtype)
         factor = factor * (at / norm.clamp(min=at))
-    if (at is not None or unscale is not None) and gradients:
-        torch._foreach_mul_(local_parts(gradients), factor)
-    return norm, clipped
+    return norm, clipped, factor

@@ -13,6 +13,7 @@ from trimtab.step.optimizer.adafactor import Adafactor
 from trimtab.step.optimizer.adamw import AdamW
 from trimtab.step.optimizer.ademamix import AdEMAMix
 from trimtab.step.optimizer.averaged_weights import AveragedWeights
+from trimtab.step.optimizer.compact_adamw import CompactAdamW
 from trimtab.step.optimizer.lion import Lion
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.optimizer.rounded_adamw import RoundedAdamW
@@ -28,9 +29,10 @@ def build_optimizer(
     weight_clip: float | None = None,
     ema: Ema | None = None,
     role_of: RoleOf | None = None,
+    by_tensor: bool = False,
 ) -> Optimizer:
     """An optimizer over the model's trainable parameters, which keeps them within bounds where `weight_clip` says, and
-    a moving average of them where `ema` does.
+    a moving average of them where `ema` does. With `by_tensor`, which excludes both, it is one of `UpdatesTensors`.
 
     `role_of` says of a parameter, by its name, what it is for: `embedding`, `hidden`, `output` or `vector`. It is asked
     where `learning_rate_multipliers` are not all 1; without it InputError is raised then, as for a `config` that is no
@@ -62,21 +64,23 @@ def build_optimizer(
     if weight_clip is not None:
         fix = "leave it out, or pass a bound above 0"
         weight_clip = real_number(weight_clip, name="build_optimizer: weight_clip", above=0.0, fix=fix)
-    optimizer = choose_optimizer(config, model, role_of=role_of)
+    optimizer = choose_optimizer(config, model, role_of=role_of, by_tensor=by_tensor)
     optimizer = optimizer if weight_clip is None else ClippedWeights(optimizer, at=weight_clip)
     return optimizer if ema is None else AveragedWeights(optimizer, ema, model)
 
 
 def choose_optimizer(
-    config: config_of.Optimizer, model: nn.Module, *, role_of: RoleOf | None = None
+    config: config_of.Optimizer, model: nn.Module, *, role_of: RoleOf | None = None, by_tensor: bool = False
 ) -> Optimizer:
     """The optimizer of this kind."""
     match config:
+        case config_of.AdamW(states="bfloat16" | "8bit" | "4bit"):
+            return CompactAdamW(config, model, role_of=role_of)
         case config_of.StableAdamW():  # before AdamW, whose settings it extends
             return StableAdamW(config, model, role_of=role_of)
         case config_of.AdamW():
             narrow = any(each.dtype == torch.bfloat16 for each in model.parameters() if each.requires_grad)
-            kind = RoundedAdamW if narrow else AdamW
+            kind = RoundedAdamW if narrow or by_tensor else AdamW
             return kind(config, model, role_of=role_of)
         case config_of.Adafactor():
             return Adafactor(config, model, role_of=role_of)

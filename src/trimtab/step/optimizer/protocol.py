@@ -1,10 +1,10 @@
 """What the step asks of an optimizer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 
 
 @runtime_checkable
@@ -27,4 +27,24 @@ class Optimizer(Protocol):
 
     def load_state_tensors(self, saved: dict[str, Float[Tensor, "..."]]) -> None:
         """Goes on from saved state; strict about names and shapes."""
+        ...
+
+
+@runtime_checkable
+class UpdatesTensors(Protocol):
+    """An optimizer that can also move one tensor after another, so that no two gradients need to be there at once."""
+
+    @property
+    def named(self) -> Mapping[str, nn.Parameter]:
+        """All that it moves, by name."""
+        ...
+
+    def update_tensor(
+        self, name: str, *, learning_rate: float | Float[Tensor, ""], skip: Bool[Tensor, ""]
+    ) -> None:
+        """The update of one tensor from the gradient that lies on it; where `skip` is true, none."""
+        ...
+
+    def after_update(self, *, skip: Bool[Tensor, ""]) -> None:
+        """Ends an update, once every tensor with a gradient had its own."""
         ...

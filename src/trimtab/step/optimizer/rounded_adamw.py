@@ -34,6 +34,7 @@ class RoundedAdamW:
             for multiplier, names in names_by_multiplier(group, multipliers).items()
             for some in in_slices({name: group[name] for name in names})
         ]
+        self.rates = {name: (decay, multiplier) for names, decay, multiplier in self.slices for name in names}
         self.state = {
             name: {
                 "step": torch.zeros((), device=parameter.device),
@@ -56,12 +57,20 @@ class RoundedAdamW:
         """
         found_inf = skip.to(torch.float32)
         for names, decay, multiplier in self.slices:
-            rate = multiplied(learning_rate, multiplier)
-            if isinstance(rate, Tensor) and rate.is_cuda:
-                rate = rate.float()  # which is what the kernel reads
             moved = [name for name in names if self.named[name].grad is not None]
             if moved:
+                rate = rate_of_kernel(learning_rate, multiplier)
                 self.advance(moved, rate=rate, decay=decay, found_inf=found_inf)
+
+    @torch.no_grad()
+    def update_tensor(self, name: str, *, learning_rate: float | Tensor, skip: Bool[Tensor, ""]) -> None:
+        """The update of one tensor, whose gradient lies on it."""
+        decay, multiplier = self.rates[name]
+        rate = rate_of_kernel(learning_rate, multiplier)
+        self.advance([name], rate=rate, decay=decay, found_inf=skip.to(torch.float32))
+
+    def after_update(self, *, skip: Bool[Tensor, ""]) -> None:
+        """Nothing: each tensor counts its own updates."""
 
     def advance(
         self, names: list[str], *, rate: float | Tensor, decay: float, found_inf: Float[Tensor, ""]
@@ -99,6 +108,12 @@ class RoundedAdamW:
     def load_state_tensors(self, saved: dict[str, Tensor]) -> None:
         """Goes on from saved state, in the same storage; strict about names and shapes."""
         copy_saved_state(self.state_tensors(), saved)
+
+
+def rate_of_kernel(rate: float | Tensor, multiplier: float) -> float | Tensor:
+    """The rate of a group as the fused kernel reads it: in float32 on a GPU."""
+    rate = multiplied(rate, multiplier)
+    return rate.float() if isinstance(rate, Tensor) and rate.is_cuda else rate
 
 
 def in_slices(group: dict[str, nn.Parameter], *, largest: int = WEIGHTS_AT_ONCE) -> Iterator[list[str]]:

@@ -59,7 +59,7 @@ class SequenceClassifier(Transformer):
         )
         x = F.dropout(x, self.config.dropout, self.training)
         for block in self.encoder.blocks:
-            x = block(x, layout, positions)
+            x = self.after(block, x, layout, positions)
         return self.encoder.norm(x)
 
     def wrongly_tied(self) -> str:

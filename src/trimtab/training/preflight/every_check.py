@@ -34,6 +34,9 @@ THEN: tuple[Check, ...] = (
     weights_survive_loading,
 )
 """After those of the task on its batches."""
+WITHOUT_ALL_GRADIENTS: tuple[Check, ...] = (every_weight_learns, optimizer_has_the_weights, schedule_as_said)
+"""The same where gradients are released: the others hold all gradients or copies of all weights, for which there is no
+memory in such a run."""
 SPEAK_FOR_THE_REST = ("E202", "L201", "L202", "L204", "P201", "S210")
 """After an error with one of these codes every later check would say the same in other words."""
 
@@ -54,7 +57,8 @@ def preflight(parts: Checked) -> Iterator[Finding]:
 def of_the_model(parts: Checked) -> tuple[Check, ...]:
     """Those that every task has, and the task's own, in their order."""
     own = parts.task.checks
-    return (*FIRST, *own.batches, *THEN, *own.use)
+    then = THEN if parts.recipe.step.gradients == "kept" else WITHOUT_ALL_GRADIENTS
+    return (*FIRST, *own.batches, *then, *own.use)
 
 
 def of_the_data(parts: Checked) -> Iterator[Finding]:

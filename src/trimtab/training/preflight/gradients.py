@@ -13,6 +13,7 @@ from trimtab.run_findings.built_parts import (
     WEIGHT_FROZEN,
     WEIGHT_WITHOUT_GRADIENT,
 )
+from trimtab.step.released_steps import each_gradient
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import SEED, as_trained
 from trimtab.training.preflight.weights import named
@@ -31,10 +32,16 @@ def every_weight_learns(parts: Checked) -> Iterator[Finding]:
     parts.model.train()
     torch.manual_seed(SEED)
     pack = parts.examples.few()
-    with lookups(parts.model) as looked_up, as_trained():
+    trained = {name: weight for name, weight in parts.model.named_parameters() if weight.requires_grad}
+    reached = dict.fromkeys(trained, False)
+
+    def look(name: str, weight: nn.Parameter) -> None:
+        reached[name] = arrives(weight.grad)
+
+    with lookups(parts.model) as looked_up, as_trained(), each_gradient(trained, look):
         parts.stepper.objective(pack).objective.backward()
-    trained = [(name, weight) for name, weight in parts.model.named_parameters() if weight.requires_grad]
-    missing = [name for name, tensor in (*trained, *looked_up) if not arrives(tensor.grad)]
+    reached |= {name: arrives(tensor.grad) for name, tensor in looked_up}
+    missing = [name for name, arrived in reached.items() if not arrived]
     if missing:
         yield WEIGHT_WITHOUT_GRADIENT.found(
             f"no gradient, or one that is zero or not finite, reaches {named(missing)}"

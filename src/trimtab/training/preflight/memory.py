@@ -11,6 +11,7 @@ from trimtab.errors import InputError, one_line
 from trimtab.finding import Finding
 from trimtab.run_findings.preflight import LONGEST_BATCH_DOES_NOT_FIT
 from trimtab.step.accumulate import accumulate
+from trimtab.step.released_steps import each_gradient
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import as_trained
 
@@ -26,7 +27,8 @@ def longest_batch(parts: Checked) -> Iterator[Finding]:
     """Forward and backward of the fullest pack, by the program that trains: another needs other memory."""
     parts.model.train()
     try:
-        with as_trained():
+        released = parts.stepper.optimizer.named if parts.recipe.step.gradients == "released" else {}
+        with as_trained(), each_gradient(released, lambda name, weight: None):
             accumulate(parts.stepper.objective, [parts.examples.fullest().to(parts.device)])
         if parts.device.type == "cuda":
             torch.cuda.synchronize(parts.device)
