@@ -90,9 +90,9 @@ def build(
         targets_per_epoch=datasets.targets_per_epoch,
         tokens_per_target=datasets.tokens_per_target,
     )
-    # Sums over ranks cannot be recorded yet.
-    graphed = packed and recipe.step.cuda_graph != "off" and ranks.world_size == 1
-    batching = task.plan_batches(recipe, datasets, packed=packed, device=device)
+    sharded = ranks.world_size > 1 and recipe.parallel.kind == "fsdp"
+    graphed = packed and recipe.step.cuda_graph != "off" and not sharded
+    batching = task.plan_batches(recipe, datasets, packed=packed, device=device, ranks=ranks.world_size)
     recipe = task.resolve_sizes(recipe, datasets)
     recipe = resolve_auto(recipe, batching.resolved, precision=precision, compiled=compiled, graphed=graphed)
     model = untrained_model(task, recipe, datasets, device=device)
@@ -109,7 +109,7 @@ def build(
     objective = TrainingModule(model, loss, precision=precision, device=device)
     stepper = build_stepper(recipe, objective, clock=clock, ranks=ranks)
     if graphed:
-        stepper.graphs = StepGraphs(device=device, variant=lambda: loss.truncating)
+        stepper.graphs = StepGraphs(device=device, variant=lambda: loss.truncating, ranks=ranks)
     return Parts(
         recipe=recipe,
         task=task,
@@ -122,7 +122,12 @@ def build(
         model=model,
         batching=batching,
         stream=DataStream(
-            task.open_mixture(recipe, datasets), datasets.stages, batching.cut_at, device, ranks
+            task.open_mixture(recipe, datasets),
+            datasets.stages,
+            batching.cut_at,
+            device,
+            ranks,
+            same_number=graphed or sharded,
         ),
         learning_rate=build_learning_rate(recipe, model, clock=clock),
         stop_rule=StopRule(recipe.length, recipe.evaluate.patience, clock),

@@ -143,9 +143,10 @@ def refuse_several_processes() -> None:
         raise input_error(
             f"train: started as one of {processes} processes, but a run has one",
             got=f"WORLD_SIZE={processes}, which torchrun and `accelerate launch` set",
-            allowed="one process; trimtab cannot train on several GPUs yet",
-            fix="start it without torchrun (`trimtab train RECIPE`), or unset WORLD_SIZE where another program set it; "
-            "in a loop of your own, `trimtab.parts` and `trimtab.guard` work on several GPUs",
+            allowed="one process, or `ranks` that have joined each other",
+            fix="start `torchrun --nproc-per-node N -m trimtab train RECIPE`, which joins them; in a script of your own "
+            "pass `ranks` from `trimtab.distributed.torch_ranks.launched_ranks`; or unset WORLD_SIZE where another "
+            "program set it",
         )
 
 

@@ -54,6 +54,10 @@ def train(
     from trimtab.config.given_path import run_folder
     from trimtab.config.load import load_recipe
 
+    from trimtab.distributed.launched import launched
+
+    mine = launched()
+    auto_resume = auto_resume or (mine is not None and mine.restarts > 0 and not resume)
     resumes = resume or auto_resume
     how = resume or ("auto" if auto_resume else False)
     resets = parse_reset(reset or "")
@@ -67,6 +71,7 @@ def train(
             fix="leave these out",
         )
     from trimtab import launch
+    from trimtab.cli.ranks import ranks_of_launcher
 
     if threads is not None:
         from trimtab.device import set_threads
@@ -78,9 +83,15 @@ def train(
             loss = launch.smoke(loaded, progress=progress)
             typer.echo(f"the pipeline works: the model overfitted one batch, to a loss of {loss:.3f}")
             return
-        result = launch.train(loaded, out=out, resume=how, reset=resets, progress=progress)
+        with ranks_of_launcher(timeout_seconds=60 * loaded.recipe.parallel.timeout.count) as ranks:
+            result = launch.train(
+                loaded, out=out, resume=how, reset=resets, progress=progress, ranks=ranks
+            )
+            is_first = ranks.is_first
     finally:
         progress.close()
+    if not is_first:
+        raise typer.Exit(0 if result.ok else 1)
     use = next_command(loaded.recipe)
     typer.echo(f"{result.run}: {result.state.step} steps; {use} {quote(str(result.run))}`")
     if not result.ok:

@@ -16,6 +16,7 @@ CHANGES: Mapping[str, Needed] = {
     "recipe.checkpoint": "nothing",
     "recipe.export": "nothing",
     "recipe.guard": "nothing",
+    "recipe.parallel": "nothing",
     "recipe.step.compile": "nothing",
     "recipe.step.cuda_graph": "nothing",
     "recipe.data.workers": "nothing",

@@ -34,7 +34,8 @@ def micro_batches(batches: Sequence[Batch], ranks: Ranks) -> tuple[int, float]:
     are those of this rank."""
     if ranks.world_size == 1:
         return len(batches), fill(batches)
-    mine = (len(batches), sum(each.num_tokens for each in batches), sum(each.num_slots for each in batches))
+    real = sum(each.num_tokens > 0 for each in batches)  # without those that only keep step with other ranks
+    mine = (real, sum(each.num_tokens for each in batches), sum(each.num_slots for each in batches))
     count, tokens, slots = ranks.sum_ints(mine)
     return count, tokens / slots
 
@@ -50,7 +51,7 @@ def first_ahead(
     if ranks.world_size == 1:
         return work()
     if not ranks.is_first:
-        if ranks.sum_ints([0])[0]:
+        if ranks.sum_ints([0], patient=True)[0]:
             raise RunFailed("the first rank has failed; its message says why")
         return (then or work)()
     failed = 1
@@ -58,5 +59,5 @@ def first_ahead(
         result = work()
         failed = 0
     finally:
-        ranks.sum_ints([failed])
+        ranks.sum_ints([failed], patient=True)
     return result
