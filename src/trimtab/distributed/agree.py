@@ -4,7 +4,7 @@ With one rank nothing is called.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -12,6 +12,7 @@ from trimtab.distributed.ranks import Ranks
 from trimtab.errors import RunFailed
 from trimtab.types import Batch, fill
 
+Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 
@@ -61,3 +62,14 @@ def first_ahead(
     finally:
         ranks.sum_ints([failed], patient=True)
     return result
+
+
+def in_turn(work: Callable[[list[Given]], list[Result]], given: list[Given], ranks: Ranks) -> list[Result]:
+    """What `work` makes of each item of a list, where ranks take the items in turn; each gets all results, which JSON
+    must be able to hold."""
+    if ranks.world_size == 1:
+        return work(given)
+    results: list[Any] = [None] * len(given)
+    for rank, some in enumerate(ranks.gather(work(given[ranks.rank :: ranks.world_size]))):
+        results[rank :: ranks.world_size] = some
+    return results

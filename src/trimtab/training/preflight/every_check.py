@@ -34,6 +34,9 @@ THEN: tuple[Check, ...] = (
     weights_survive_loading,
 )
 """After those of the task on its batches."""
+WHERE_DIVIDED: tuple[Check, ...] = (first_loss, longest_batch)
+"""Those of a model that is divided among ranks, whose modules run in all of them or in none; the others look into single
+modules, or take steps of their own with whole weights."""
 SPEAK_FOR_THE_REST = ("E202", "L201", "L202", "L204", "P201", "S210")
 """After an error with one of these codes every later check would say the same in other words."""
 
@@ -54,6 +57,8 @@ def preflight(parts: Checked) -> Iterator[Finding]:
 def of_the_model(parts: Checked) -> tuple[Check, ...]:
     """Those that every task has, and the task's own, in their order."""
     own = parts.task.checks
+    if parts.stepper.ranks.world_size > 1 and parts.recipe.parallel.kind == "fsdp":
+        return WHERE_DIVIDED
     return (*FIRST, *own.batches, *THEN, *own.use)
 
 
