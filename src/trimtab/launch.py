@@ -48,6 +48,7 @@ from trimtab.training.preflight.memory import (
     model_does_not_fit,
     planned_memory,
 )
+from trimtab.training.preflight.ranks import check_same_on_all
 from trimtab.training.rates import rate_jumps
 from trimtab.training.record import Recorder
 from trimtab.training.recovery import train_with_recovery
@@ -282,6 +283,8 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     if prepared.reset:
         epoch = of_first(newest_line(run).get("epoch", math.nan), parts.stepper.ranks)  # of the data before
         state = with_resets(before, prepared.reset, clock=parts.clock, epoch=epoch)
+    if told := check_same_on_all(parts, prepared.fingerprints, parts.stepper.ranks):
+        prepared.progress.message(told)
     recorder = Recorder(run, prepared.store, parts, prepared.progress, prepared.fingerprints)
     recorder.begin_at(state)
     recorder.findings.current = current(run, state)

@@ -1,6 +1,7 @@
-"""Trains the small recipe as one rank of several: `python -m tests.distributed.small_ranks FOLDER RANK WORLD_SIZE`.
+"""Trains the small recipe as one rank of several: `python -m tests.distributed.small_ranks FOLDER RANK WORLD_SIZE PORT`.
 
-With a world size of 1 it is the slow twin: one process, every micro-batch.
+With a world size of 1 it is the slow twin: one process, every micro-batch. Of two ranks the last one is killed at the
+end, for what the other makes of it.
 """
 
 import json
@@ -16,13 +17,15 @@ from tests.small_run import small_sources
 from trimtab import launch
 from trimtab.build import build
 from trimtab.distributed import ONE_RANK
-from trimtab.distributed.torch_ranks import joined_ranks
-from trimtab.errors import Terminated
+from trimtab.distributed.launched import LaunchedRank
+from trimtab.distributed.torch_ranks import launched_ranks
+from trimtab.errors import RankLost, Terminated
 from trimtab.training.record import Recorder
 from trimtab.types import LossOutput, TrainState
 
 STEPS, POISONED = 24, 17
 RUN_STEPS, SIGNALLED = 8, 3
+DIVIDED_STEPS, RESUMED_STEPS, COMPARED_STEPS = 4, 6, 20
 CHANGES = {
     "model.dropout": 0.0,
     "loss.truncate": {"error_norm": 1.0, "after": "6 steps"},
@@ -87,23 +90,107 @@ def train_in_a_folder(own, out, ranks):
     return {"stopped": stopped, "state": asdict(result.state)}
 
 
-def main(folder, rank, world_size):
+def plain_changes(steps):
+    """A run without what needs whole tensors, so that a divided model can train it too."""
+    return [f"length={steps} steps", "evaluate.every=4 steps", "step.schedule.warmup=2 steps"] + [
+        "step.clip={kind: global_norm}",
+        "checkpoint.every=4 steps",
+    ]
+
+
+def train_divided(own, out, ranks):
+    """Four steps of a run whose model is divided, in a folder."""
+    changes = [*plain_changes(DIVIDED_STEPS), "parallel={kind: fsdp}"]
+    launch.train(own / "recipe.yaml", overrides=changes, out=out, ranks=ranks)
+
+
+def losses_in(own, ranks, **changes):
+    """The losses and norms of some steps, the parts, and the types that a block's map and its gradient had."""
+    changes = {**CHANGES, "step.clip": {"kind": "global_norm"}, **changes}
+    parts = build(*small_sources(own, **changes), ranks=ranks)
+    parts.model.train()
+    state, numbers, seen = TrainState(), [], set()
+    up = parts.model.decoder.blocks[0].feed_forward.up
+    up.register_forward_pre_hook(lambda module, inputs: seen.add(str(module.weight.dtype)))
+    for window, batches in parts.stream.batches(state.position):
+        if state.step == COMPARED_STEPS:
+            break
+        parts.stepper.begin(state)
+        report = parts.stepper.take_step(batches, learning_rate=parts.learning_rate.at(state))
+        numbers.append((float(report.loss), float(report.grad_norm)))
+        state = replace(state, step=state.step + 1, position=window.position)
+    return parts, numbers, sorted(seen)
+
+
+def compare_divided(own, ranks):
+    """Some steps of a model that is divided beside those of one that is not, in two precisions."""
+    found = {}
+    for precision in ("fp32", "bf16_mixed"):
+        whole, numbers, _ = losses_in(own / precision, ranks, **{"step.precision": precision})
+        divided, theirs, seen = losses_in(
+            own / f"{precision}_divided", ranks, **{"step.precision": precision, "parallel": {"kind": "fsdp"}}
+        )
+        weights = divided.sharding.whole(divided.model.state_dict(), keep=True)
+        moments = divided.sharding.whole(divided.stepper.optimizer.state_tensors(), keep=True)
+        apart = {
+            name: float((weights[name] - tensor).abs().max()) for name, tensor in whole.model.state_dict().items()
+        }
+        masters = {str(each.dtype) for each in divided.model.parameters()}
+        found[precision] = {
+            "numbers": numbers,
+            "divided": theirs,
+            "seen": seen,
+            "masters": sorted(masters | {str(each.dtype) for each in moments.values()}),
+            "apart": max(apart.values()),
+            "names": [weights.keys() == apart.keys(), moments.keys() == whole.stepper.optimizer.state_tensors().keys()],
+            "held": sum(each.to_local().numel() for each in divided.model.parameters() if hasattr(each, "to_local")),
+            "numel": sum(each.numel() for each in whole.model.parameters()),
+            "copied": float(
+                (divided.evaluation_model.copy().embedding.weight - weights["embedding.weight"]).abs().max()
+            ),
+        }
+    return found
+
+
+def lose_the_last(folder, ranks):
+    """The last rank dies; the others say what they are told."""
+    if ranks.rank == ranks.world_size - 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        ranks.barrier()
+    except RankLost as error:
+        (folder / "lost.txt").write_text(str(error))
+        raise
+
+
+def main(folder, rank, world_size, port):
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     own, out = folder / f"rank{rank}of{world_size}", folder / f"run_of_{world_size}"
     if world_size == 1:
         found = train(own, ONE_RANK)
         found |= train_in_a_folder(own, out, ONE_RANK)
-    else:
-        meeting = (folder / f"meeting{world_size}").as_uri()
-        with joined_ranks(
-            backend="gloo", init_method=meeting, rank=rank, world_size=world_size, timeout_seconds=120
-        ) as ranks:
-            found = train(own, ranks)
-            found |= train_in_a_folder(own, out, ranks)
+        launch.train(own / "recipe.yaml", overrides=plain_changes(RESUMED_STEPS), out=folder / "plain")
+        write(own, found)
+        return
+    place = ("127.0.0.1", port)
+    with launched_ranks(LaunchedRank(rank, world_size, rank, world_size, *place), timeout_seconds=120) as ranks:
+        found = train(own, ranks)
+        found |= train_in_a_folder(own, out, ranks)
+        train_divided(own, folder / "divided", ranks)
+        found["compared"] = compare_divided(own, ranks)
+        found["gathered"] = ranks.gather({"rank": rank, "text": "ä" * rank, "nan": float("nan")})
+        write(own, found)
+        lose_the_last(folder, ranks)
+
+
+def write(own, found):
     torch.save(found.pop("kept"), own / "kept.pt")
     (own / "found.json").write_text(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    try:
+        main(Path(sys.argv[1]), *map(int, sys.argv[2:]))
+    except RankLost:
+        os._exit(RankLost.exit_code)

@@ -129,7 +129,8 @@ def shard(
     for module in training.modules():
         if isinstance(module, FSDPModule):
             module.set_gradient_divide_factor(1.0)
-            module.set_force_sum_reduction_for_comms(True)  # else a product with 1, which Gloo has not
+            if device.type == "cpu":
+                module.set_force_sum_reduction_for_comms(True)  # else a product with 1, which Gloo has not
     return Sharding(mesh, shape)
 
 

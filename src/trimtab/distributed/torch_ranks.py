@@ -202,24 +202,6 @@ def leave() -> None:
     closing.join(LEAVE_SECONDS)
 
 
-@contextmanager
-def joined_ranks(
-    *, backend: str, init_method: str, rank: int, world_size: int, timeout_seconds: float = 600.0
-) -> Iterator[TorchRanks]:
-    """Joins the process group for as long as the block runs; `init_method` is a URL (`env://` under torchrun)."""
-    dist.init_process_group(
-        backend,
-        init_method=init_method,
-        rank=rank,
-        world_size=world_size,
-        timeout=timedelta(seconds=timeout_seconds),
-    )
-    try:
-        yield TorchRanks()
-    finally:
-        dist.destroy_process_group()
-
-
 def wide(tensor: Tensor) -> Tensor:
     """The tensor in at least float32: sums of half precision lose too much."""
     return tensor.detach().to(torch.promote_types(tensor.dtype, torch.float32))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from trimtab.distributed.agree import on_any
 from trimtab.finding import Finding
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import plainly
@@ -12,6 +13,7 @@ from trimtab.training.preflight.decay import decay_where_it_belongs
 from trimtab.training.preflight.gradients import every_weight_learns, optimizer_has_the_weights
 from trimtab.training.preflight.memory import does_not_fit, is_out_of_memory, longest_batch
 from trimtab.training.preflight.modes import dropout_where_it_belongs
+from trimtab.training.preflight.ranks import dealt_over_ranks
 from trimtab.training.preflight.restored_weights import state_restored, zeros_filled
 from trimtab.training.preflight.schedule import schedule_as_said
 from trimtab.training.preflight.step_order import steps_in_order
@@ -24,6 +26,7 @@ FIRST: tuple[Check, ...] = (first_loss, longest_batch, dropout_where_it_belongs)
 """Before those of the task."""
 THEN: tuple[Check, ...] = (
     cut_two_ways,
+    dealt_over_ranks,
     every_weight_learns,
     optimizer_has_the_weights,
     schedule_as_said,
@@ -50,7 +53,8 @@ def preflight(parts: Checked) -> Iterator[Finding]:
     for check in of_the_model(parts):
         found = run_check(check, parts)
         yield from found
-        if any(each.severity == "error" and each.code in SPEAK_FOR_THE_REST for each in found):
+        ends = any(each.severity == "error" and each.code in SPEAK_FOR_THE_REST for each in found)
+        if on_any(ends, parts.stepper.ranks):
             return
 
 
