@@ -1,4 +1,4 @@
-"""What several GPUs of one host give: speed, the same losses, a run that survives a killed rank, a model too large for one.
+"""What several GPUs of one host give: speed, equal losses, a run that survives a killed rank, a larger model.
 
     python benchmarks/scaling.py --out scaling.json                   # two GPUs, under 6 minutes
     python benchmarks/scaling.py --out scaling.json --limit 550 --decoder-layers 48 --cap-gib 34   # a larger decoder
@@ -13,6 +13,7 @@ The runs are those of `torchrun -m trimtab train`, on the text of `trimtab demo`
   end within 15 s and name it, the run resumes, and ends with the weights of an undisturbed one.
 - `fsdp`: a decoder on one GPU with memory capped at `--cap-gib`, where it must run out of memory, and with
   `parallel: {kind: fsdp}` on two capped GPUs.
+- `mixed`: the losses of the small model in bfloat16, where steps are recorded.
 - `ddp`: an encoder-decoder of the same size in Hugging Face transformers (Marian) under DistributedDataParallel, with
   bfloat16 autocast and fused AdamW, padded rows of equal length: tokens a second on one GPU and on two.
 
@@ -26,7 +27,6 @@ import lzma
 import os
 import re
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -52,7 +52,8 @@ SMALL = {
 def main():
     args = arguments()
     if args.worker:
-        return worker(args)
+        worker(args)
+        return
     os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
     import torch
     from record import Record
@@ -63,13 +64,18 @@ def main():
         args.folder = Path(folder)
         write_text(args)
         record = Record(
-            args.out, question="what several GPUs of one host give", ranks=args.ranks, tiny=args.tiny, left_out=[]
+            args.out,
+            question="what several GPUs of one host give",
+            ranks=args.ranks,
+            tiny=args.tiny,
+            left_out=[],
         )
         arms = {
-            "speed": (speed, 200),
-            "losses_and_killed": (losses_and_killed, 110),
-            "fsdp": (fsdp, 90),
+            "speed": (speed, 150),
+            "losses_and_killed": (losses_and_killed, 100),
+            "fsdp": (fsdp, 80),
             "ddp": (ddp, 60),
+            "mixed": (mixed, 50),
         }
         for name, (work, needs) in arms.items():
             if name not in args.arms.split(","):
@@ -86,12 +92,12 @@ def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", default="scaling.json")
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=45.0)
+    parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--limit", type=float, default=345.0)
-    parser.add_argument("--arms", default="speed,losses_and_killed,fsdp,ddp")
+    parser.add_argument("--arms", default="speed,losses_and_killed,fsdp,ddp,mixed")
     parser.add_argument("--micro", type=int, default=16384, help="target tokens of a micro-batch")
     parser.add_argument("--decoder-layers", type=int, default=12)
-    parser.add_argument("--cap-gib", type=float, default=9.0)
+    parser.add_argument("--cap-gib", type=float, default=7.5)
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--worker", nargs=argparse.REMAINDER, default=[], help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -167,7 +173,8 @@ def begin(args, name, recipe, *more, ranks, cap_gib=None, gpu=0):
     program = [str(Path(__file__).resolve()), "--worker", str(cap_gib or 0)]
     launcher = [sys.executable]
     if ranks > 1:
-        launcher += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
+        launcher += ["-m", "torch.distributed.run", "--standalone"]
+        launcher += ["--local-addr", "127.0.0.1", "--nproc-per-node", str(ranks)]
     out = args.folder / name
     command = [*launcher, *program, "train", str(recipe), "--out", str(out), *more]
     log = open(args.folder / f"{name}.log", "a")  # noqa: SIM115
@@ -206,7 +213,11 @@ def tail(args, name):
 
 def lines(out):
     path = out / "metrics.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")] if path.exists() else []
+    return (
+        [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
+        if path.exists()
+        else []
+    )
 
 
 def digest(out):
@@ -234,12 +245,17 @@ def speed(args):
         process, out = begin(args, f"big{ranks}", recipe, ranks=ranks)
         begun = time.perf_counter()
         try:
-            found[str(ranks)] = {**measured(args, process, out), "seconds_in_all": time.perf_counter() - begun}
+            found[str(ranks)] = {
+                **measured(args, process, out),
+                "seconds_in_all": time.perf_counter() - begun,
+            }
         except Exception as error:
             raise RuntimeError(f"{ranks} ranks: {error}: {tail(args, f'big{ranks}')}") from None
         finally:
-            end(process)
-        found[str(ranks)]["recorded"] = "could not be recorded" not in (args.folder / f"big{ranks}.log").read_text()
+            end(process, ranks=ranks)
+        found[str(ranks)]["recorded"] = (
+            "could not be recorded" not in (args.folder / f"big{ranks}.log").read_text()
+        )
     one, all_of_them = found["1"], found[str(args.ranks)]
     found["times_as_fast"] = round(all_of_them["tokens_per_second"] / one["tokens_per_second"], 3)
     for each in (one, all_of_them):
@@ -257,22 +273,32 @@ def measured(args, process, out):
         time.sleep(0.2)
     time.sleep(seconds)
     found = lines(out)
-    first, last = found[warm], found[-1]
-    took = [found[i]["seconds"] - found[i - 1]["seconds"] for i in range(warm + 1, len(found))]
-    tokens = sum(line["tokens"] for line in found[warm + 1 :])
+    # On a GPU the clock is read with every tenth step.
+    read = [line for line in found if line["step"] > warm and (line["step"] % 10 == 0 or not args.cuda)]
+    first, last = read[0], read[-1]
+    tokens = sum(line["tokens"] for line in found if first["step"] < line["step"] <= last["step"])
+    took, steps = last["seconds"] - first["seconds"], last["step"] - first["step"]
     return {
-        "tokens_per_second": round(tokens / (last["seconds"] - first["seconds"])),
-        "steps": last["step"] - first["step"],
-        "step_seconds_median": round(statistics.median(took), 4),
-        "micro_batches": last["micro_batches"],
+        "tokens_per_second": round(tokens / took),
+        "steps": steps,
+        "step_seconds": round(took / steps, 4),
+        "micro_batches": sorted({line["micro_batches"] for line in found}),
         "fill": last["fill"],
         "losses": [line["loss"] for line in found],
     }
 
 
-def end(process):
-    """Ends a run that would train for ever."""
-    process.send_signal(signal.SIGTERM)
+def end(process, *, ranks):
+    """Ends a run that would train for ever, without the checkpoint that a signal would have it write."""
+    if process.poll() is not None:
+        return
+    for rank in range(ranks) if ranks > 1 else ():
+        try:
+            os.kill(process_of_rank(process.pid, rank), signal.SIGKILL)
+        except (RuntimeError, ProcessLookupError):
+            continue
+    if ranks == 1:
+        process.kill()
     try:
         process.wait(timeout=40)
     except subprocess.TimeoutExpired:
@@ -304,6 +330,19 @@ def losses_and_killed(args):
         "kill": kill,
         "weights_of_the_killed_run_are_those_of_the_undisturbed": digest(args.folder / "killed")
         == digest(undisturbed),
+    }
+
+
+def mixed(args):
+    """The losses in half precision, where steps are recorded with their sums over ranks."""
+    recipe = recipe_file(args, "mixed", {**SMALL, "step.precision": "bf16_mixed"})
+    one, _, _ = finished(args, "mixed1", recipe, ranks=1)
+    several, _, _ = finished(args, f"mixed{args.ranks}", recipe, ranks=args.ranks)
+    pairs = [*zip(lines(one), lines(several), strict=True)]
+    return {
+        "largest_difference_of_losses": max(abs(a["loss"] - b["loss"]) for a, b in pairs),
+        "recorded": "could not be recorded" not in (args.folder / f"mixed{args.ranks}.log").read_text(),
+        "last_losses": [pairs[-1][0]["loss"], pairs[-1][1]["loss"]],
     }
 
 
@@ -407,7 +446,8 @@ def ddp(args):
             environment["CUDA_VISIBLE_DEVICES"] = ""
         command = [
             sys.executable,
-            *("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)),
+            *("-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1"),
+            *("--nproc-per-node", str(ranks)),
             str(Path(__file__).parent / "scaling_ddp.py"),
             *("--out", str(out), "--seconds", "3" if args.tiny else "12"),
             *(["--tiny"] if args.tiny else []),

@@ -59,7 +59,10 @@ def main():
     def step():
         for number in range(micro):
             last = number == micro - 1
-            with nullcontext() if last else model.no_sync(), torch.autocast(device.type, dtype=torch.bfloat16):
+            with (
+                nullcontext() if last else model.no_sync(),
+                torch.autocast(device.type, dtype=torch.bfloat16),
+            ):
                 (model(input_ids=ids, labels=ids).loss / micro).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

@@ -13,7 +13,7 @@ from trimtab.data.data_stream import DataStream
 from trimtab.data.ledger import Ledger
 from trimtab.device import choose_device, wants_compile
 from trimtab.distributed import ONE_RANK, Ranks
-from trimtab.distributed.sharding import Sharding, ShardedOptimizer, shard
+from trimtab.distributed.sharding import ShardedOptimizer, Sharding, shard
 from trimtab.model.freeze import freeze
 from trimtab.model.lora import add_lora, narrow_frozen
 from trimtab.run_clock import RunClock, StopRule

@@ -30,7 +30,9 @@ def choose_device(name: str | None = None) -> torch.device:
             return torch.device("cpu")
         # With its number where a launcher has given this process another one than the first: other threads would take
         # the first.
-        return torch.device("cuda", number) if (number := torch.cuda.current_device()) else torch.device("cuda")
+        return (
+            torch.device("cuda", number) if (number := torch.cuda.current_device()) else torch.device("cuda")
+        )
     try:
         device = torch.device(name)
     except RuntimeError:

@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 
 from tests.small_run import small_sources
+from tests.unchecked import model_unchecked
 from trimtab import launch
 from trimtab.build import build
 from trimtab.distributed import ONE_RANK
@@ -101,7 +102,8 @@ def plain_changes(steps):
 def train_divided(own, out, ranks):
     """Four steps of a run whose model is divided, in a folder."""
     changes = [*plain_changes(DIVIDED_STEPS), "parallel={kind: fsdp}"]
-    launch.train(own / "recipe.yaml", overrides=changes, out=out, ranks=ranks)
+    with model_unchecked():
+        launch.train(own / "recipe.yaml", overrides=changes, out=out, ranks=ranks)
 
 
 def losses_in(own, ranks, **changes):
@@ -133,7 +135,8 @@ def compare_divided(own, ranks):
         weights = divided.sharding.whole(divided.model.state_dict(), keep=True)
         moments = divided.sharding.whole(divided.stepper.optimizer.state_tensors(), keep=True)
         apart = {
-            name: float((weights[name] - tensor).abs().max()) for name, tensor in whole.model.state_dict().items()
+            name: float((weights[name] - tensor).abs().max())
+            for name, tensor in whole.model.state_dict().items()
         }
         masters = {str(each.dtype) for each in divided.model.parameters()}
         found[precision] = {
@@ -142,8 +145,13 @@ def compare_divided(own, ranks):
             "seen": seen,
             "masters": sorted(masters | {str(each.dtype) for each in moments.values()}),
             "apart": max(apart.values()),
-            "names": [weights.keys() == apart.keys(), moments.keys() == whole.stepper.optimizer.state_tensors().keys()],
-            "held": sum(each.to_local().numel() for each in divided.model.parameters() if hasattr(each, "to_local")),
+            "names": [
+                weights.keys() == apart.keys(),
+                moments.keys() == whole.stepper.optimizer.state_tensors().keys(),
+            ],
+            "held": sum(
+                each.to_local().numel() for each in divided.model.parameters() if hasattr(each, "to_local")
+            ),
             "numel": sum(each.numel() for each in whole.model.parameters()),
             "copied": float(
                 (divided.evaluation_model.copy().embedding.weight - weights["embedding.weight"]).abs().max()
@@ -170,11 +178,14 @@ def main(folder, rank, world_size, port):
     if world_size == 1:
         found = train(own, ONE_RANK)
         found |= train_in_a_folder(own, out, ONE_RANK)
-        launch.train(own / "recipe.yaml", overrides=plain_changes(RESUMED_STEPS), out=folder / "plain")
+        with model_unchecked():
+            launch.train(own / "recipe.yaml", overrides=plain_changes(RESUMED_STEPS), out=folder / "plain")
         write(own, found)
         return
     place = ("127.0.0.1", port)
-    with launched_ranks(LaunchedRank(rank, world_size, rank, world_size, *place), timeout_seconds=120) as ranks:
+    with launched_ranks(
+        LaunchedRank(rank, world_size, rank, world_size, *place), timeout_seconds=120
+    ) as ranks:
         found = train(own, ranks)
         found |= train_in_a_folder(own, out, ranks)
         train_divided(own, folder / "divided", ranks)

@@ -27,7 +27,7 @@ from trimtab.distributed.torch_ranks import in_buckets, wide
 from trimtab.errors import RankLost
 
 ROOT = Path(__file__).parent.parent.parent
-MOST_SECONDS = 240
+MOST_SECONDS = 500
 
 
 @pytest.fixture(scope="module")

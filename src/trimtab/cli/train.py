@@ -53,7 +53,6 @@ def train(
     """
     from trimtab.config.given_path import run_folder
     from trimtab.config.load import load_recipe
-
     from trimtab.distributed.launched import launched
 
     mine = launched()
@@ -83,10 +82,8 @@ def train(
             loss = launch.smoke(loaded, progress=progress)
             typer.echo(f"the pipeline works: the model overfitted one batch, to a loss of {loss:.3f}")
             return
-        with ranks_of_launcher(timeout_seconds=60 * loaded.recipe.parallel.timeout.count) as ranks:
-            result = launch.train(
-                loaded, out=out, resume=how, reset=resets, progress=progress, ranks=ranks
-            )
+        with ranks_of_launcher(timeout_seconds=60.0 * loaded.recipe.parallel.timeout.count) as ranks:
+            result = launch.train(loaded, out=out, resume=how, reset=resets, progress=progress, ranks=ranks)
             is_first = ranks.is_first
     finally:
         progress.close()

@@ -3,16 +3,15 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
-from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
-from torch.distributed.tensor import DTensor, Shard
 
 from trimtab.errors import input_error
+
+if TYPE_CHECKING:
+    from torch.distributed.device_mesh import DeviceMesh
 
 NORMS = (nn.LayerNorm, nn.RMSNorm)
 """Their gains stay whole on every rank, in float32: they are few, and a norm computes in the precision of its gain."""
@@ -22,7 +21,7 @@ NORMS = (nn.LayerNorm, nn.RMSNorm)
 class Sharding:
     """How a model is divided: its whole shape, and the mesh of ranks that hold the parts."""
 
-    mesh: DeviceMesh
+    mesh: "DeviceMesh"
     shape: nn.Module
     """The model as it was before, its parameters on the `meta` device, where tensors have no values."""
 
@@ -36,9 +35,9 @@ class Sharding:
         Without `keep` nothing is kept."""
         kept: dict[str, Tensor] = {}
         for name, tensor in tensors.items():
-            full = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+            full = whole_of(tensor)
             if keep:
-                kept[name] = full.detach().cpu() if isinstance(tensor, DTensor) else full
+                kept[name] = full.cpu() if is_divided(tensor) else full
         return kept
 
     @torch.no_grad()
@@ -49,8 +48,8 @@ class Sharding:
         for name, tensor in mine.items():
             if tensor.shape != saved[name].shape:
                 raise RuntimeError(f"{name} has shape {tuple(saved[name].shape)}, not {tuple(tensor.shape)}")
-            if isinstance(tensor, DTensor):
-                tensor.to_local().copy_(self.part_of(saved[name]))
+            if is_divided(tensor):
+                own_part(tensor).copy_(self.part_of(saved[name]))
             else:
                 tensor.copy_(saved[name])
 
@@ -60,8 +59,10 @@ class Sharding:
         rank = self.mesh.get_local_rank()
         return parts[rank] if rank < len(parts) else tensor[:0]
 
-    def as_part(self, local: Tensor, of: DTensor) -> DTensor:
+    def as_part(self, local: Tensor, of: Tensor) -> Tensor:
         """A tensor of this rank, such as a moment, as its part of a whole that is shaped like a parameter."""
+        from torch.distributed.tensor import DTensor, Shard
+
         return DTensor.from_local(
             local, self.mesh, [Shard(0)], run_check=False, shape=of.shape, stride=of.stride()
         )
@@ -77,7 +78,7 @@ class Sharding:
         others = replaced or {}
         for name, weight in model.named_parameters():
             weight = others.get(name, weight)
-            full = weight.full_tensor() if isinstance(weight, DTensor) else weight.detach()
+            full = whole_of(weight)
             _put(plain, name, nn.Parameter(full.to(dtype or full.dtype, copy=True), requires_grad=False))
         for name, buffer in buffers.items():
             _put(plain, name, buffer.clone())
@@ -98,6 +99,11 @@ def shard(
     Weights and their sums of gradients are float32. `compute` is the precision in which blocks are gathered; None for
     that of the weights. Gradients are sums over ranks, not means. Raises InputError for weights of mixed precision.
     """
+    # Late: only who divides a model needs it.
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+
     if strange := {str(each.dtype) for each in model.parameters() if each.requires_grad} - {"torch.float32"}:
         raise input_error(
             "parallel: {kind: fsdp} trains weights in float32",
@@ -112,9 +118,7 @@ def shard(
     shape = copy.deepcopy(model, valueless)
     mesh = init_device_mesh(device.type, (dist.get_world_size(),))
     whole = {weight for each in model.modules() if isinstance(each, NORMS) for weight in each.parameters()}
-    policy = MixedPrecisionPolicy(
-        param_dtype=compute, reduce_dtype=torch.float32, cast_forward_inputs=False
-    )
+    policy = MixedPrecisionPolicy(param_dtype=compute, reduce_dtype=torch.float32, cast_forward_inputs=False)
     for block in blocks:
         # The last one is needed again at once, by its backward pass.
         fully_shard(
@@ -134,10 +138,26 @@ def shard(
     return Sharding(mesh, shape)
 
 
+def is_divided(tensor: Tensor) -> bool:
+    """Whether a tensor is a DTensor, of which this rank holds a part."""
+    return hasattr(tensor, "full_tensor")
+
+
+def whole_of(tensor: Any) -> Tensor:
+    """The tensor put together from the parts of all ranks, which make this call together; others as they are."""
+    return tensor.full_tensor().detach() if is_divided(tensor) else tensor.detach()
+
+
+def own_part(tensor: Any) -> Tensor:
+    """What this rank holds of a divided tensor, in the same memory."""
+    return tensor.to_local()
+
+
 def _local(module: nn.Module, modules: dict[int, nn.Module], weights: dict[int, nn.Parameter]) -> nn.Module:
     if id(module) in modules:
         return modules[id(module)]
-    kind = type(module).__mro__[2] if isinstance(module, FSDPModule) else type(module)
+    # `fully_shard` puts a class of its own and FSDPModule before that of the module.
+    kind = type(module).__mro__[2] if hasattr(module, "unshard") else type(module)
     view: Any = kind.__new__(kind)  # type: ignore[call-overload]
     modules[id(module)] = view
     view.__dict__.update(module.__dict__)
@@ -153,11 +173,10 @@ def _local(module: nn.Module, modules: dict[int, nn.Module], weights: dict[int, 
 
 
 def _local_weight(weight: nn.Parameter, weights: dict[int, nn.Parameter]) -> nn.Parameter:
-    if not isinstance(weight, DTensor):
+    if not is_divided(weight):
         return weight
     if id(weight) not in weights:
-        local: Any = weight.detach()
-        weights[id(weight)] = nn.Parameter(local.to_local(), requires_grad=weight.requires_grad)
+        weights[id(weight)] = nn.Parameter(own_part(weight.detach()), requires_grad=weight.requires_grad)
     return weights[id(weight)]
 
 
@@ -198,7 +217,7 @@ class ShardedOptimizer:
         """One update of the parts of this rank; `skip` is the same on every rank."""
         for weight, part in self.pairs:
             grad = weight.grad
-            part.grad = grad.to_local() if isinstance(grad, DTensor) else grad
+            part.grad = own_part(grad) if grad is not None and is_divided(grad) else grad
         self.inner.update(learning_rate=learning_rate, skip=skip)
         for weight, part in self.pairs:
             if part is not weight:
@@ -228,10 +247,10 @@ class ShardedOptimizer:
         weight = self._weight_of(name, tensor)
         return tensor if weight is None else self.sharding.as_part(tensor, weight)
 
-    def _weight_of(self, name: str, tensor: Tensor) -> DTensor | None:
+    def _weight_of(self, name: str, tensor: Tensor) -> Tensor | None:
         """The parameter that a tensor of the state belongs to, row by row; None where it is not divided."""
         if not tensor.ndim:
             return None
         bare = name.removeprefix("ema.weights.")
         weight = self.named.get(bare) if bare != name else self.named.get(name.rpartition(".")[0])
-        return weight if isinstance(weight, DTensor) else None
+        return weight if weight is not None and is_divided(weight) else None

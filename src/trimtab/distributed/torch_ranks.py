@@ -81,9 +81,7 @@ class TorchRanks:
         rows = [torch.empty_like(padded) for _ in sizes]
         with self.meeting():
             dist.all_gather(rows, padded)
-        return [
-            json.loads(bytes(row[:size].tolist())) for row, size in zip(rows, sizes, strict=True)
-        ]
+        return [json.loads(bytes(row[:size].tolist())) for row, size in zip(rows, sizes, strict=True)]
 
     def barrier(self) -> None:
         """Waits on the host."""
@@ -110,7 +108,9 @@ def launched_ranks(mine: LaunchedRank, *, timeout_seconds: float = 600.0) -> Ite
     device = own_device(mine)
     store = meeting_store(mine, timeout_seconds=timeout_seconds)
     watch = Watch(
-        dist.PrefixStore(f"trimtab/{mine.restarts}/watch", meeting_store(mine, timeout_seconds, is_client=True)),
+        dist.PrefixStore(
+            f"trimtab/{mine.restarts}/watch", meeting_store(mine, timeout_seconds, is_client=True)
+        ),
         rank=mine.rank,
         world_size=mine.world_size,
         timeout_seconds=timeout_seconds,

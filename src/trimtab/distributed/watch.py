@@ -143,8 +143,12 @@ class Watch:
         late = [rank for rank, count in calls.items() if count < self.calls]
         if not late:
             return ""
-        named = ", ".join(f"rank {rank} (process {self.places[rank][1]}, {self.places[rank][0]})" for rank in late)
-        return lost(named, f"hangs: it has not come to a call that rank {self.rank} has waited in for {waited:.0f} s")
+        named = ", ".join(
+            f"rank {rank} (process {self.places[rank][1]}, {self.places[rank][0]})" for rank in late
+        )
+        return lost(
+            named, f"hangs: it has not come to a call that rank {self.rank} has waited in for {waited:.0f} s"
+        )
 
     def look(self) -> None:
         """One look: tells how far this rank is, and ends the job where another is gone or hangs."""
@@ -176,7 +180,10 @@ class Watch:
             return
         self.failed(text, code=EXIT_CODE)
         with suppress(Exception):
-            print(f"\nrank {self.rank}: error: {text}\nrank {self.rank}: stacks of its threads:", file=sys.stderr)
+            print(
+                f"\nrank {self.rank}: error: {text}\nrank {self.rank}: stacks of its threads:",
+                file=sys.stderr,
+            )
             faulthandler.dump_traceback(file=sys.stderr, all_threads=True)
             sys.stderr.flush()
         os._exit(EXIT_CODE)

@@ -48,7 +48,9 @@ def score_rows(
         return scores
     ends = [0, *accumulate(map(len, found))]
     of_ranks = ranks.gather([scores[start:end] for start, end in pairwise(ends)])
-    return [each for one_of_each in zip_longest(*of_ranks, fillvalue=[]) for pack in one_of_each for each in pack]
+    return [
+        each for one_of_each in zip_longest(*of_ranks, fillvalue=[]) for pack in one_of_each for each in pack
+    ]
 
 
 def total(scores: Iterable[float]) -> float:

@@ -53,7 +53,9 @@ class Checkpointer:
         Raises DiskFull where the disk was full too often, or is for the last one; RunFailed if writing failed.
         """
         writes, is_new = self.folder.writes, state != self.saved
-        if self.sharding is not None:  # all ranks put it together, though one of them may have it saved already
+        if (
+            self.sharding is not None
+        ):  # all ranks put it together, though one of them may have it saved already
             model, optimizer = (
                 self.sharding.whole(each, keep=writes and is_new)
                 for each in (checkpoint_weights(self.model), self.optimizer.state_tensors())

@@ -71,7 +71,9 @@ def predicted(
         largest = log_probabilities(model, batch).max(1)
         return torch.stack([largest.indices.double(), largest.values.double().exp()], dim=1)
 
-    found = np.array(score_rows(batches, score, device=device, precision=precision, ranks=ranks)).reshape(-1, 2)
+    found = np.array(score_rows(batches, score, device=device, precision=precision, ranks=ranks)).reshape(
+        -1, 2
+    )
     return Predicted(found[:, 0].astype(np.int64), found[:, 1])
 
 

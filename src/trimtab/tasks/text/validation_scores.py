@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from trimtab.data.cut import pack_pairs
 from trimtab.data.text_global_batch import TextGlobalBatch

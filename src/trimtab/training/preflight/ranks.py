@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from trimtab import __version__
-from trimtab.build import Parts
 from trimtab.distributed import Ranks
 from trimtab.errors import InputError, Problem
 from trimtab.finding import Finding
@@ -27,7 +26,7 @@ CLOCKS_APART_S = 60.0
 """Clocks of two hosts may differ by so much before it is mentioned; nothing of a run depends on it."""
 
 
-def facts_of(parts: Parts, fingerprints: Mapping[str, str]) -> dict[str, Any]:
+def facts_of(parts: Any, fingerprints: Mapping[str, str]) -> dict[str, Any]:
     """What must be the same on each rank, by name."""
     return {
         "trimtab": __version__,
@@ -52,14 +51,16 @@ def weights_mark(tensors: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()[:32]
 
 
-def check_same_on_all(parts: Parts, fingerprints: Mapping[str, str], ranks: Ranks) -> str:
+def check_same_on_all(parts: Any, fingerprints: Mapping[str, str], ranks: Ranks) -> str:
     """Raises InputError where a rank has other files, settings, versions or weights than the first one, with the rank
-    and both values. Gives a line on clocks that are apart, which harm nothing; empty where they are not."""
+    and both values; `parts` are those of the run. Gives a line on clocks that are apart, which harm nothing; empty where they are not."""
     if ranks.world_size == 1:
         return ""
     mine = {"host": socket.gethostname(), "time": time.time(), "facts": facts_of(parts, fingerprints)}
     all_of_them = ranks.gather(mine)
-    if problems := differences([each["facts"] for each in all_of_them], [each["host"] for each in all_of_them]):
+    if problems := differences(
+        [each["facts"] for each in all_of_them], [each["host"] for each in all_of_them]
+    ):
         raise InputError(*problems)
     clocks = [each["time"] for each in all_of_them]
     apart = max(clocks) - min(clocks)
