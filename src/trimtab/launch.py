@@ -145,9 +145,9 @@ def refuse_several_processes() -> None:
             f"train: started as one of {processes} processes, but a run has one",
             got=f"WORLD_SIZE={processes}, which torchrun and `accelerate launch` set",
             allowed="one process, or `ranks` that have joined each other",
-            fix="start `torchrun --nproc-per-node N -m trimtab train RECIPE`, which joins them; in a script of your own "
-            "pass `ranks` from `trimtab.distributed.torch_ranks.launched_ranks`; or unset WORLD_SIZE where another "
-            "program set it",
+            fix="start `torchrun --nproc-per-node N -m trimtab train RECIPE`, which joins them; in a script of your "
+            "own pass `ranks` from `trimtab.distributed.torch_ranks.launched_ranks`; or unset WORLD_SIZE where "
+            "another program set it",
         )
 
 

@@ -1,4 +1,6 @@
-"""Trains the small recipe as one rank of several: `python -m tests.distributed.small_ranks FOLDER RANK WORLD_SIZE PORT`.
+"""Trains the small recipe as one rank of several.
+
+    python -m tests.distributed.small_ranks FOLDER RANK WORLD_SIZE PORT
 
 With a world size of 1 it is the slow twin: one process, every micro-batch. Of two ranks the last one is killed at the
 end, for what the other makes of it.
@@ -93,7 +95,10 @@ def train_in_a_folder(own, out, ranks):
 
 def plain_changes(steps):
     """A run without what needs whole tensors, so that a divided model can train it too."""
-    return [f"length={steps} steps", "evaluate.every=4 steps", "step.schedule.warmup=2 steps"] + [
+    return [
+        f"length={steps} steps",
+        "evaluate.every=4 steps",
+        "step.schedule.warmup=2 steps",
         "step.clip={kind: global_norm}",
         "checkpoint.every=4 steps",
     ]

@@ -12,6 +12,7 @@ from trimtab.errors import RankLost, TrimtabError
 
 if TYPE_CHECKING:
     from trimtab.distributed import Ranks
+    from trimtab.distributed.launched import LaunchedRank
 
 WAIT_SECONDS = 3.0
 """So long a rank waits for the first one to say what has failed, before it does so itself."""
@@ -45,6 +46,17 @@ def ranks_of_launcher(*, timeout_seconds: float) -> "Generator[Ranks]":
 
             tell(error)
             end_now(error.exit_code)
+        raise
+
+
+@contextmanager
+def told_once(mine: "LaunchedRank | None") -> Generator[None]:
+    """While the ranks have not joined, an error that all processes of a host find is told by the first of them."""
+    try:
+        yield
+    except TrimtabError as error:
+        if mine is not None and mine.local_rank:
+            raise typer.Exit(error.exit_code) from None
         raise
 
 

@@ -8,6 +8,7 @@ import typer
 
 from trimtab.cli.arguments import Overrides, RecipeFile, Threads
 from trimtab.cli.console import ConsoleProgress
+from trimtab.cli.ranks import ranks_of_launcher, told_once
 from trimtab.config.resets import RESETS, check_resumes, parse_reset
 from trimtab.errors import input_error
 
@@ -61,7 +62,8 @@ def train(
     how = resume or ("auto" if auto_resume else False)
     resets = parse_reset(reset or "")
     check_resumes(resets, resume=how)
-    loaded = load_recipe(recipe, overrides or (), begun=run_folder(recipe, out) if resumes else None)
+    with told_once(mine):
+        loaded = load_recipe(recipe, overrides or (), begun=run_folder(recipe, out) if resumes else None)
     if smoke and (resumes or out is not None):
         raise input_error(
             "--smoke: does not keep a run",
@@ -70,7 +72,6 @@ def train(
             fix="leave these out",
         )
     from trimtab import launch
-    from trimtab.cli.ranks import ranks_of_launcher
 
     if threads is not None:
         from trimtab.device import set_threads

@@ -38,10 +38,10 @@ def prepare_workers(config: DataConfig) -> None:
 def resolve_workers(config: DataConfig) -> int:
     """How many processes `data.workers` asks for.
 
-    `auto` is half of the cores, divided by the processes that a launcher has started on this host, at most eight: with transforms and splits drawn again each of them makes some 400,000
-    tokens a second (`benchmarks/data_pipeline.json`), and the base preset takes in 1.5 million on an H200. On one
-    or two cores it is none where the model computes on them too, for a worker would only take turns with it, and one
-    where a GPU computes.
+    `auto` is half of the cores, divided by the processes that a launcher has started on this host, at most eight: with
+    transforms and splits drawn again each of them makes some 400,000 tokens a second (`benchmarks/data_pipeline.json`),
+    and the base preset takes in 1.5 million on an H200. On one or two cores it is none where the model computes on them
+    too, for a worker would only take turns with it, and one where a GPU computes.
     """
     if config.workers != "auto":
         return config.workers

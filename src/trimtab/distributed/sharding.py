@@ -1,4 +1,4 @@
-"""A model whose weights are divided among ranks by PyTorch's `fully_shard` (FSDP2), and the parts of it on this rank."""
+"""A model whose weights are divided among ranks by PyTorch's `fully_shard` (FSDP2), and what this rank holds of it."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence

@@ -152,7 +152,7 @@ def own_device(mine: LaunchedRank) -> torch.device:
             f"rank {mine.rank}: there is no GPU for it on this host",
             got=f"{mine.local_world_size} processes and {count} GPUs",
             allowed="a GPU for each process",
-            fix=f"start torchrun with --nproc-per-node {count}; to train on the CPU, set CUDA_VISIBLE_DEVICES to nothing",
+            fix=f"start torchrun with --nproc-per-node {count}, or on the CPU with CUDA_VISIBLE_DEVICES= before it",
         )
     # A recording is made by each rank alone, and must not wait for others to register memory with it.
     os.environ.setdefault("NCCL_GRAPH_REGISTER", "0")

@@ -180,10 +180,9 @@ class Watch:
             return
         self.failed(text, code=EXIT_CODE)
         with suppress(Exception):
-            print(
-                f"\nrank {self.rank}: error: {text}\nrank {self.rank}: stacks of its threads:",
-                file=sys.stderr,
-            )
+            told = f"\nrank {self.rank}: error: {text}\nrank {self.rank}: stacks of its threads:\n"
+            sys.stderr.write(told)
+            sys.stderr.flush()
             faulthandler.dump_traceback(file=sys.stderr, all_threads=True)
             sys.stderr.flush()
         os._exit(EXIT_CODE)

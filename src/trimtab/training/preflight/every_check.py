@@ -38,8 +38,8 @@ THEN: tuple[Check, ...] = (
 )
 """After those of the task on its batches."""
 WHERE_DIVIDED: tuple[Check, ...] = (first_loss, longest_batch)
-"""Those of a model that is divided among ranks, whose modules run in all of them or in none; the others look into single
-modules, or take steps of their own with whole weights."""
+"""Those of a model that is divided among ranks, whose modules run in all of them or in none; the others look into
+single modules, or take steps of their own with whole weights."""
 SPEAK_FOR_THE_REST = ("E202", "L201", "L202", "L204", "P201", "S210")
 """After an error with one of these codes every later check would say the same in other words."""
 

@@ -53,7 +53,8 @@ def weights_mark(tensors: Mapping[str, Tensor]) -> str:
 
 def check_same_on_all(parts: Any, fingerprints: Mapping[str, str], ranks: Ranks) -> str:
     """Raises InputError where a rank has other files, settings, versions or weights than the first one, with the rank
-    and both values; `parts` are those of the run. Gives a line on clocks that are apart, which harm nothing; empty where they are not."""
+    and both values; `parts` are those of the run. Gives a line on clocks that are apart, which harm nothing; empty
+    where they are not."""
     if ranks.world_size == 1:
         return ""
     mine = {"host": socket.gethostname(), "time": time.time(), "facts": facts_of(parts, fingerprints)}
