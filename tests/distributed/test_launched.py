@@ -1,6 +1,6 @@
 import pytest
 
-from trimtab.distributed.launched import LaunchedRank, launched
+from trimtab.distributed.launched import LaunchedRank, launched, was_started_again
 from trimtab.errors import InputError
 
 TORCHRUN = {
@@ -62,3 +62,10 @@ def test_everything_that_is_wrong_is_told_at_once():
         "MASTER_PORT",
         "MASTER_ADDR",
     ]
+
+
+@pytest.mark.parametrize(
+    ("count", "again"), [(None, False), ("0", False), ("", False), ("x", False), ("1", True)]
+)
+def test_a_process_that_torchrun_has_started_again_knows_it_though_it_is_alone(count, again):
+    assert was_started_again({} if count is None else {"TORCHELASTIC_RESTART_COUNT": count}) is again

@@ -54,10 +54,10 @@ def train(
     """
     from trimtab.config.given_path import run_folder
     from trimtab.config.load import load_recipe
-    from trimtab.distributed.launched import launched
+    from trimtab.distributed.launched import launched, was_started_again
 
     mine = launched()
-    auto_resume = auto_resume or (mine is not None and mine.restarts > 0 and not resume)
+    auto_resume = auto_resume or (was_started_again() and not resume)
     resumes = resume or auto_resume
     how = resume or ("auto" if auto_resume else False)
     resets = parse_reset(reset or "")

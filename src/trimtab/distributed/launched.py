@@ -28,7 +28,7 @@ class LaunchedRank:
     agent_has_the_store: bool = False
     """Whether the launcher itself keeps the store; otherwise rank 0 does."""
     restarts: int = 0
-    """How often torchrun has started the processes again."""
+    """How often torchrun has started the processes again; their keys in the store differ by it."""
 
     @property
     def one_host(self) -> bool:
@@ -77,6 +77,12 @@ def launched(environment: Mapping[str, str] | None = None) -> LaunchedRank | Non
     if problems:
         raise InputError(*problems)
     return mine
+
+
+def was_started_again(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether torchrun has started this process in place of one that ended, perhaps as the only one that is left."""
+    count = (os.environ if environment is None else environment).get("TORCHELASTIC_RESTART_COUNT", "0")
+    return count.isdecimal() and int(count) > 0
 
 
 def _address_problems(address: str) -> list[Problem]:

@@ -5,7 +5,7 @@ import torch
 
 from tests.fake_ranks import Twins, Unasked
 from trimtab.errors import InputError
-from trimtab.training.preflight.ranks import check_same_on_all, differences, said_of, weights_mark
+from trimtab.training.preflight.ranks import check_same_on_all, differences, facts_of, said_of, weights_mark
 
 FACTS = {"torch": "2.13.0", "recipe.seed": "1", "the first weights": "ab"}
 
@@ -76,3 +76,11 @@ def test_another_version_on_one_rank_ends_the_run_and_another_clock_is_only_told
     with pytest.raises(InputError, match="torch: is not the same on all ranks"):
         check_same_on_all(parts, {}, Late(torch="1.0"))
     assert "the clock of other (rank 0) is 90 s behind" in check_same_on_all(parts, {}, Late())
+
+
+def test_where_a_host_has_its_validation_files_is_its_own_matter():
+    parts = SimpleNamespace(model=torch.nn.Linear(2, 2), device=torch.device("cpu"))
+    marks = {"recipe.data.valid.dev.source": "here", "recipe.data.workers": "2", "data.valid.dev": "ab"}
+    facts = facts_of(parts, marks)
+    assert "data.valid.dev" in facts
+    assert not [name for name in facts if name.startswith("recipe.data")]

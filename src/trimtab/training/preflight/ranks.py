@@ -22,6 +22,8 @@ from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.cut import CUT_TOLERANCE
 from trimtab.training.preflight.weights import gathered
 
+MAY_DIFFER = ("recipe.data.valid", "recipe.data.workers")
+"""Marks that may differ by host: where validation files are, whose content has marks of its own, and who reads."""
 CLOCKS_APART_S = 60.0
 """Clocks of two hosts may differ by so much before it is mentioned; nothing of a run depends on it."""
 
@@ -33,7 +35,7 @@ def facts_of(parts: Any, fingerprints: Mapping[str, str]) -> dict[str, Any]:
         "torch": torch.__version__,
         "python": platform.python_version(),
         "device": torch.cuda.get_device_name(parts.device) if parts.device.type == "cuda" else "CPU",
-        **fingerprints,
+        **{name: mark for name, mark in fingerprints.items() if not name.startswith(MAY_DIFFER)},
         "the first weights": weights_mark(parts.model.state_dict()),
     }
 
