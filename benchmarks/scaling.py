@@ -185,7 +185,7 @@ def finished(args, name, recipe, *more, ranks, must=True, **where):
     """The folder of a run that has ended, and the seconds that it took in all."""
     begun = time.perf_counter()
     process, out = begin(args, name, recipe, *more, ranks=ranks, **where)
-    code = process.wait(timeout=300)
+    code = process.wait(timeout=3000 if args.tiny else 300)
     if must and code:
         raise RuntimeError(f"{name} ended with {code}: {tail(args, name)}")
     return out, time.perf_counter() - begun, code
@@ -452,7 +452,7 @@ def ddp(args):
             *("--out", str(out), "--seconds", "3" if args.tiny else "12"),
             *(["--tiny"] if args.tiny else []),
         ]
-        subprocess.run(command, env=environment, check=True, timeout=150)
+        subprocess.run(command, env=environment, check=True, timeout=1500 if args.tiny else 150)
         found[str(ranks)] = json.loads(out.read_text())
     rates = [found[str(ranks)]["tokens_per_second"] for ranks in (1, args.ranks)]
     return {**found, "times_as_fast": round(rates[1] / rates[0], 3)}
