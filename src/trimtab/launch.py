@@ -330,6 +330,8 @@ def run_to_the_end(prepared: Prepared, state: TrainState, recorder: Recorder) ->
             state = train_with_recovery(parts, state, recorder)
         finally:
             recorder.close()
+            if parts.stepper.graphs is not None:
+                parts.stepper.graphs.close()
     if recorder.ranks.world_size > 1:
         recorder.ranks.barrier()  # what the first rank has written is there for all
     if recorder.stops:

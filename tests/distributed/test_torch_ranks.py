@@ -153,12 +153,32 @@ def test_a_rank_that_was_killed_is_named_by_the_other(trained, folder):
 
 def test_a_divided_model_learns_as_a_whole_one(trained):
     for found, _ in trained[1:]:
-        exact, mixed = found["compared"]["fp32"], found["compared"]["bf16_mixed"]
-        for key, bound in ((exact, 1e-5), (mixed, 5e-3)):
-            for one, other in zip(key["numbers"], key["divided"], strict=True):
-                assert other == pytest.approx(one, rel=bound)
-            assert key["names"] == [True, True]
-        assert exact["apart"] < 5e-4
+        learns_as_a_whole_one(found["compared"])
+
+
+@pytest.mark.slow
+def test_two_and_three_ranks_learn_as_a_whole_model_over_20_steps(tmp_path):
+    for world_size in (2, 3):
+        folder, port = tmp_path / str(world_size), free_port()
+        started = [start(folder, rank, world_size, port, 20) for rank in range(world_size)]
+        assert [ended(each)[0] for each in started] == [0] * world_size
+        for rank in range(world_size):
+            learns_as_a_whole_one(found(folder / f"rank{rank}of{world_size}")[0]["compared"])
+
+
+def learns_as_a_whole_one(compared):
+    exact, mixed = compared["fp32"], compared["bf16_mixed"]
+    for key, bound in ((exact, 1e-5), (mixed, 5e-3)):
+        for one, other in zip(key["numbers"], key["divided"], strict=True):
+            assert other == pytest.approx(one, rel=bound)
+        assert key["names"] == [True, True]
+    assert exact["apart"] < 5e-4
+
+
+def ended(process):
+    """The exit code of a process and what it said."""
+    output, _ = process.communicate(timeout=MOST_SECONDS)
+    return process.returncode, output.decode()[-4000:]
 
 
 def test_its_weights_moments_and_gradient_sums_are_float32_and_its_blocks_compute_in_bfloat16(trained):

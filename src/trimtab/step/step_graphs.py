@@ -3,7 +3,7 @@ twin."""
 
 import warnings
 from collections.abc import Callable, Generator, Hashable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import torch
@@ -56,6 +56,7 @@ class StepGraphs:
         variant: Callable[[], Hashable] = lambda: None,
         ranks: Ranks = ONE_RANK,
     ) -> None:
+        self.device = device
         self.ranks = ranks
         self.variant = variant
         """What of the objective the host chooses between steps."""
@@ -129,6 +130,14 @@ class StepGraphs:
         """Whether enough plain steps of this shape were taken."""
         self.warmed[shape] = self.warmed.get(shape, 0) + 1
         return self.given_up is None and self.warmed[shape] > WARM_UP_STEPS
+
+    def close(self) -> None:
+        """Forgets the recordings when the device is done with them: NCCL waits, in closing its connections, until no
+        recording that uses them is left."""
+        if self.recordings:
+            with suppress(RuntimeError):  # what failed on the device is told already
+                torch.cuda.synchronize(self.device)
+            self.recordings.clear()
 
     def record(
         self,
