@@ -1,15 +1,18 @@
 """Trains the small recipe as one rank of several.
 
-    python -m tests.distributed.small_ranks FOLDER RANK WORLD_SIZE PORT [COMPARED_STEPS]
+    python -m tests.distributed.small_ranks FOLDER PORT COMPARED_STEPS RANK/WORLD_SIZE [RANK/WORLD_SIZE ...]
 
+Each rank is a fork of this process, since to load torch takes longer than what most of them do.
 With a world size of 1 it is the slow twin: one process, every micro-batch. Of several ranks the last one is killed at
-the end, for what the others make of it. With a number of steps, ranks only compare a divided model over so many.
+the end, for what the others make of it. With a number of steps that is not 0, ranks only compare a divided model over
+so many.
 """
 
 import json
 import os
 import signal
 import sys
+import traceback
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -174,7 +177,7 @@ def lose_the_last(ranks):
     ranks.barrier()
 
 
-def main(folder, rank, world_size, port, compared_steps=0):
+def work(folder, rank, world_size, port, compared_steps):
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     own, out = folder / f"rank{rank}of{world_size}", folder / f"run_of_{world_size}"
@@ -207,10 +210,33 @@ def write(own, found):
     (own / "found.json").write_text(json.dumps(found))
 
 
-if __name__ == "__main__":
+def fork(folder, port, compared_steps, rank, world_size):
+    """Begins a rank, whose output goes into a file."""
+    if process := os.fork():
+        return process
+    output = os.open(folder / f"said_by_{rank}of{world_size}.txt", os.O_WRONLY | os.O_CREAT)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    code = 1
     try:
-        main(Path(sys.argv[1]), *map(int, sys.argv[2:]))
+        work(folder, rank, world_size, port, compared_steps)
+        code = 0
     except RankLost as error:
         sys.stderr.write(str(error))
-        sys.stderr.flush()
-        os._exit(RankLost.exit_code)
+        code = RankLost.exit_code
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def main(folder, port, compared_steps, *ranks):
+    folder.mkdir(exist_ok=True)
+    processes = [fork(folder, int(port), int(compared_steps), *map(int, each.split("/"))) for each in ranks]
+    codes = [os.waitstatus_to_exitcode(os.waitpid(each, 0)[1]) for each in processes]
+    (folder / "codes.json").write_text(json.dumps(codes))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *sys.argv[2:])

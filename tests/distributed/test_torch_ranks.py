@@ -1,12 +1,14 @@
 """Two processes on a CPU train the small recipe as one does."""
 
 import json
+import os
 import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -39,22 +41,32 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trained(folder):
     """What one process found, and what each of two did: processes of their own, begun at the same time."""
-    port = free_port()
-    whole, first, second = (start(folder, *each, port) for each in ((0, 1), (0, 2), (1, 2)))
-    try:
-        for process, code in ((whole, 0), (first, RankLost.exit_code), (second, -signal.SIGKILL)):
-            output, _ = process.communicate(timeout=MOST_SECONDS)
-            assert process.returncode == code, output.decode()[-4000:]
-            (folder / f"said_with_{code}.txt").write_bytes(output)
-    finally:
-        for process in (whole, first, second):
-            process.kill()
+    assert run(folder, 0, "0/1", "0/2", "1/2") == [0, RankLost.exit_code, -signal.SIGKILL], all_said(folder)
     return [found(folder / name) for name in ("rank0of1", "rank0of2", "rank1of2")]
 
 
-def start(folder, *numbers):
-    command = [sys.executable, "-m", "tests.distributed.small_ranks", folder, *map(str, numbers)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+def run(folder, compared_steps, *ranks):
+    """The exit codes of ranks that have run."""
+    command = [
+        sys.executable,
+        "-m",
+        "tests.distributed.small_ranks",
+        folder,
+        free_port(),
+        compared_steps,
+        *ranks,
+    ]
+    with subprocess.Popen([*map(str, command)], cwd=ROOT, start_new_session=True) as process:
+        try:
+            assert process.wait(timeout=MOST_SECONDS) == 0, all_said(folder)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    return json.loads((folder / "codes.json").read_text())
+
+
+def all_said(folder):
+    return "\n".join(f"{each.name}:\n{each.read_text()[-3000:]}" for each in folder.glob("said_by_*"))
 
 
 def free_port():
@@ -146,7 +158,7 @@ def test_what_json_holds_is_gathered_in_the_order_of_ranks(trained):
 
 def test_a_rank_that_was_killed_is_named_by_the_other(trained, folder):
     # By its watch, or by the call that broke, whichever was first.
-    said = (folder / f"said_with_{RankLost.exit_code}.txt").read_text()
+    said = (folder / "said_by_0of2.txt").read_text()
     assert re.search(r"rank 1 \(process \d+\) died on ", said), said
     assert "start it again with --resume" in said
 
@@ -159,9 +171,9 @@ def test_a_divided_model_learns_as_a_whole_one(trained):
 @pytest.mark.slow
 def test_two_and_three_ranks_learn_as_a_whole_model_over_20_steps(tmp_path):
     for world_size in (2, 3):
-        folder, port = tmp_path / str(world_size), free_port()
-        started = [start(folder, rank, world_size, port, 20) for rank in range(world_size)]
-        assert [ended(each)[0] for each in started] == [0] * world_size
+        folder = tmp_path / str(world_size)
+        codes = run(folder, 20, *(f"{rank}/{world_size}" for rank in range(world_size)))
+        assert codes == [0] * world_size, all_said(folder)
         for rank in range(world_size):
             learns_as_a_whole_one(found(folder / f"rank{rank}of{world_size}")[0]["compared"])
 
@@ -173,12 +185,6 @@ def learns_as_a_whole_one(compared):
             assert other == pytest.approx(one, rel=bound)
         assert key["names"] == [True, True]
     assert exact["apart"] < 5e-4
-
-
-def ended(process):
-    """The exit code of a process and what it said."""
-    output, _ = process.communicate(timeout=MOST_SECONDS)
-    return process.returncode, output.decode()[-4000:]
 
 
 def test_its_weights_moments_and_gradient_sums_are_float32_and_its_blocks_compute_in_bfloat16(trained):
