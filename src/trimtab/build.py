@@ -132,14 +132,7 @@ def build(
         clock=clock,
         model=model,
         batching=batching,
-        stream=DataStream(
-            task.open_mixture(recipe, datasets),
-            datasets.stages,
-            batching.cut_at,
-            device,
-            ranks,
-            same_number=graphed or sharded,
-        ),
+        stream=open_stream(recipe, datasets, batching, device, ranks=ranks, same_number=graphed or sharded),
         learning_rate=build_learning_rate(recipe, model, clock=clock),
         stop_rule=StopRule(recipe.length, recipe.evaluate.patience, clock),
         stepper=stepper,
@@ -196,6 +189,14 @@ def build_stepper(
         truncate_after=None if truncate is None else truncate.after,
         ranks=ranks,
     )
+
+
+def open_stream(
+    recipe: Recipe, datasets: Any, batching: Any, device: torch.device, *, ranks: Ranks, same_number: bool
+) -> DataStream:
+    """The micro-batches of this rank; with `same_number`, as many as each other one has."""
+    mixture = task_of(recipe).open_mixture(recipe, datasets)
+    return DataStream(mixture, datasets.stages, batching.cut_at, device, ranks, same_number=same_number)
 
 
 def build_learning_rate(recipe: Recipe, model: nn.Module, *, clock: RunClock) -> LearningRate:

@@ -10,7 +10,7 @@ from trimtab.cli.arguments import Overrides, RecipeFile, Threads
 from trimtab.cli.console import ConsoleProgress
 from trimtab.cli.ranks import ranks_of_launcher, told_once
 from trimtab.config.resets import RESETS, check_resumes, parse_reset
-from trimtab.errors import input_error
+from trimtab.errors import InputError, input_error
 
 if TYPE_CHECKING:
     from trimtab.config.run import Recipe
@@ -65,12 +65,7 @@ def train(
     with told_once(mine):
         loaded = load_recipe(recipe, overrides or (), begun=run_folder(recipe, out) if resumes else None)
     if smoke and (resumes or out is not None):
-        raise input_error(
-            "--smoke: does not keep a run",
-            got="--smoke with --resume or --out",
-            allowed="--smoke alone",
-            fix="leave these out",
-        )
+        raise smoke_keeps_no_run()
     from trimtab import launch
 
     if threads is not None:
@@ -88,12 +83,21 @@ def train(
             is_first = ranks.is_first
     finally:
         progress.close()
-    if not is_first:
-        raise typer.Exit(0 if result.ok else 1)
-    use = next_command(loaded.recipe)
-    typer.echo(f"{result.run}: {result.state.step} steps; {use} {quote(str(result.run))}`")
+    if is_first:
+        use = next_command(loaded.recipe)
+        typer.echo(f"{result.run}: {result.state.step} steps; {use} {quote(str(result.run))}`")
     if not result.ok:
         raise typer.Exit(1)
+
+
+def smoke_keeps_no_run() -> InputError:
+    """The error of options that belong to a run."""
+    return input_error(
+        "--smoke: does not keep a run",
+        got="--smoke with --resume or --out",
+        allowed="--smoke alone",
+        fix="leave these out",
+    )
 
 
 def next_command(recipe: "Recipe") -> str:
