@@ -15,6 +15,8 @@ from trimtab.errors import InputError, input_error
 if TYPE_CHECKING:
     from trimtab.config.run import Recipe
 
+SMOKE_WORKED = "the pipeline works: the model overfitted one batch, to a loss of {:.3f}"
+
 
 Reset = Annotated[
     str | None,
@@ -75,8 +77,7 @@ def train(
     progress = ConsoleProgress()
     try:
         if smoke:
-            loss = launch.smoke(loaded, progress=progress)
-            typer.echo(f"the pipeline works: the model overfitted one batch, to a loss of {loss:.3f}")
+            typer.echo(SMOKE_WORKED.format(launch.smoke(loaded, progress=progress)))
             return
         with ranks_of_launcher(timeout_seconds=60.0 * loaded.recipe.parallel.timeout.count) as ranks:
             result = launch.train(loaded, out=out, resume=how, reset=resets, progress=progress, ranks=ranks)
