@@ -12,12 +12,12 @@ import json
 import os
 import signal
 import sys
-import traceback
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
 
+from tests.forking import ended, forked
 from tests.small_run import small_sources
 from tests.unchecked import model_unchecked
 from trimtab import launch
@@ -210,32 +210,27 @@ def write(own, found):
     (own / "found.json").write_text(json.dumps(found))
 
 
-def fork(folder, port, compared_steps, rank, world_size):
+def begin(folder, port, compared_steps, rank, world_size):
     """Begins a rank, whose output goes into a file."""
-    if process := os.fork():
-        return process
-    output = os.open(folder / f"said_by_{rank}of{world_size}.txt", os.O_WRONLY | os.O_CREAT)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    code = 1
-    try:
-        work(folder, rank, world_size, port, compared_steps)
-        code = 0
-    except RankLost as error:
-        sys.stderr.write(str(error))
-        code = RankLost.exit_code
-    except BaseException:
-        traceback.print_exc()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+
+    def begun():
+        output = os.open(folder / f"said_by_{rank}of{world_size}.txt", os.O_WRONLY | os.O_CREAT)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        try:
+            work(folder, rank, world_size, port, compared_steps)
+        except RankLost as error:
+            sys.stderr.write(str(error))
+            sys.stderr.flush()
+            os._exit(RankLost.exit_code)
+
+    return forked(begun)
 
 
 def main(folder, port, compared_steps, *ranks):
     folder.mkdir(exist_ok=True)
-    processes = [fork(folder, int(port), int(compared_steps), *map(int, each.split("/"))) for each in ranks]
-    codes = [os.waitstatus_to_exitcode(os.waitpid(each, 0)[1]) for each in processes]
-    (folder / "codes.json").write_text(json.dumps(codes))
+    processes = [begin(folder, int(port), int(compared_steps), *map(int, each.split("/"))) for each in ranks]
+    (folder / "codes.json").write_text(json.dumps([*map(ended, processes)]))
 
 
 if __name__ == "__main__":

@@ -56,7 +56,9 @@ def run(folder, compared_steps, *ranks):
         compared_steps,
         *ranks,
     ]
-    with subprocess.Popen([*map(str, command)], cwd=ROOT, start_new_session=True) as process:
+    # Without threads of libraries, which a fork would wait for.
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    with subprocess.Popen([*map(str, command)], cwd=ROOT, env=environment, start_new_session=True) as process:
         try:
             assert process.wait(timeout=MOST_SECONDS) == 0, all_said(folder)
         finally:
