@@ -9,8 +9,11 @@ class Unasked(OneRank):
     def sum_tensors(self, tensors):
         raise AssertionError("one rank sums nothing")
 
-    def sum_ints(self, numbers):
+    def sum_ints(self, numbers, *, patient=False):
         raise AssertionError("one rank sums nothing")
+
+    def gather(self, content):
+        raise AssertionError("one rank gathers nothing")
 
     def broadcast(self, tensors):
         raise AssertionError("one rank sends nothing")
@@ -28,7 +31,10 @@ class Twins:
         for tensor in tensors:
             tensor.mul_(2)
 
-    def sum_ints(self, numbers):
+    def gather(self, content):
+        return [content, content]
+
+    def sum_ints(self, numbers, *, patient=False):
         return [2 * number for number in numbers]
 
     def broadcast(self, tensors):

@@ -1,4 +1,5 @@
-"""The one fork that tests make: what a user's own fork does to locks, open files and a save under way.
+"""The fork that tests make: what a user's own fork does to locks, open files and a save under
+way; and ranks that share the torch that one process has loaded.
 
 `tests/test_bans.py` finds any other.
 """

@@ -41,6 +41,9 @@ class ImageBatch:
     def clone(self):
         return ImageBatch(self.images.clone(), self.labels.clone())
 
+    def blank(self):
+        return ImageBatch(self.images.clone(), torch.full_like(self.labels, -100))
+
 
 def image_batches(*sizes, seed=0):
     """One batch for each size, with so many images; the same seed gives the same images however they are cut."""

@@ -1,5 +1,6 @@
 import json
 import re
+from contextlib import nullcontext
 
 import pytest
 
@@ -15,6 +16,7 @@ from trimtab.config.load import load_recipe
 from trimtab.errors import InputError, NothingToResume, RunFailed
 from trimtab.finding import Finding
 from trimtab.launch import RunResult, smoke, train
+from trimtab.step.take_step import take_step
 from trimtab.training.preflight import every_check
 from trimtab.types import TrainState
 
@@ -217,3 +219,30 @@ def test_one_of_several_processes_refuses_to_train_alone(tmp_path, monkeypatch):
     for command in (train, smoke):
         with pytest.raises(InputError, match=r"one of 2 processes.*\n  got     WORLD_SIZE=2"):
             command(tmp_path / "recipe.yaml")
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_recordings_of_steps_end_with_the_run_whether_or_not_it_fails(tmp_path, monkeypatch, fails):
+    build, closed = launch.built, []
+
+    class Graphs:
+        def take_step(self, *given, **rest):
+            if fails:
+                raise RunFailed("no step")
+            return take_step(*given, **rest)
+
+        def close(self):
+            closed.append(True)
+
+    def with_graphs(*given):
+        parts = build(*given)
+        parts.stepper.graphs = Graphs()
+        return parts
+
+    monkeypatch.setattr(launch, "built", with_graphs)
+    with pytest.raises(RunFailed, match="no step") if fails else nullcontext():
+        train(
+            small_recipe(tmp_path, length="1 steps", **{"step.schedule.warmup": "1 steps"}),
+            out=tmp_path / "run",
+        )
+    assert closed == [True]

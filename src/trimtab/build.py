@@ -15,6 +15,7 @@ from trimtab.data.data_stream import DataStream
 from trimtab.data.ledger import Ledger
 from trimtab.device import choose_device, wants_compile
 from trimtab.distributed import ONE_RANK, Ranks
+from trimtab.distributed.sharding import ShardedOptimizer, Sharding, shard
 from trimtab.errors import input_error
 from trimtab.model.freeze import freeze
 from trimtab.model.lora import add_lora, narrow_frozen
@@ -23,6 +24,7 @@ from trimtab.step.clip.build import build_clip
 from trimtab.step.learning_rate import LearningRate
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.multipliers import multipliers_of
+from trimtab.step.optimizer.averaged_weights import PREFIX as MEANS
 from trimtab.step.optimizer.averaged_weights import AveragedWeights
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.optimizer.protocol import Optimizer
@@ -46,9 +48,13 @@ class EvaluationModel:
     """Gives a copy with the averaged weights, where the recipe evaluates these."""
     dtype: torch.dtype | None = None
     """Half precision, in which decoding on a GPU is several times faster; None if the weights stay as they are."""
+    gathered: Callable[[torch.dtype | None], Any] | None = None
+    """Gives a whole copy of a model whose weights are divided among ranks."""
 
     def copy(self) -> Any:
-        """The model to score now; the very model in training where neither applies."""
+        """The model to score now; the very model in training where nothing of this applies."""
+        if self.gathered is not None:
+            return self.gathered(self.dtype)
         model = self.model if self.averaged is None else self.averaged(self.model)
         if self.dtype is None:
             return model
@@ -81,6 +87,8 @@ class Parts:
     stop_rule: StopRule
     stepper: Stepper
     evaluation_model: EvaluationModel
+    sharding: Sharding | None = None
+    """How the model is divided among ranks; None where each has all of it."""
 
 
 def build(
@@ -99,9 +107,9 @@ def build(
         targets_per_epoch=datasets.targets_per_epoch,
         tokens_per_target=datasets.tokens_per_target,
     )
-    # Sums over ranks cannot be recorded yet.
-    graphed = packed and can_be_recorded(recipe) and ranks.world_size == 1
-    batching = task.plan_batches(recipe, datasets, packed=packed, device=device)
+    sharded = ranks.world_size > 1 and recipe.parallel.kind == "fsdp"
+    graphed = packed and can_be_recorded(recipe) and not sharded
+    batching = task.plan_batches(recipe, datasets, packed=packed, device=device, ranks=ranks.world_size)
     recipe = task.resolve_sizes(recipe, datasets)
     recipe = resolve_auto(recipe, batching.resolved, precision=precision, compiled=compiled, graphed=graphed)
     model = untrained_model(task, recipe, datasets, device=device)
@@ -119,9 +127,12 @@ def build(
             torch._functorch.config.donated_buffer = False  # a graph that is kept for a second backward pass
         model.compile_blocks()
     objective = TrainingModule(model, loss, precision=precision, device=device)
-    stepper = build_stepper(recipe, objective, clock=clock, ranks=ranks)
+    sharding = None
+    if sharded:
+        sharding = shard(objective, model, model.blocks, compute=half_of(precision), device=device)
+    stepper = build_stepper(recipe, objective, clock=clock, ranks=ranks, sharding=sharding)
     if graphed:
-        stepper.graphs = StepGraphs(device=device, variant=lambda: loss.truncating)
+        stepper.graphs = StepGraphs(device=device, variant=lambda: loss.truncating, ranks=ranks)
     return Parts(
         recipe=recipe,
         task=task,
@@ -133,13 +144,12 @@ def build(
         clock=clock,
         model=model,
         batching=batching,
-        stream=DataStream(
-            task.open_mixture(recipe, datasets), datasets.stages, batching.cut_at, device, ranks
-        ),
+        stream=open_stream(recipe, datasets, batching, device, ranks=ranks, same_number=graphed or sharded),
         learning_rate=build_learning_rate(recipe, model, clock=clock),
         stop_rule=StopRule(recipe.length, recipe.evaluate.patience, clock),
         stepper=stepper,
-        evaluation_model=build_evaluation_model(recipe, objective, stepper.optimizer),
+        evaluation_model=build_evaluation_model(recipe, objective, stepper.optimizer, sharding),
+        sharding=sharding,
     )
 
 
@@ -186,21 +196,33 @@ def refuse_released_gradients(recipe: Recipe) -> None:
 
 
 def build_stepper(
-    recipe: Recipe, objective: TrainingModule, *, clock: RunClock, ranks: Ranks = ONE_RANK
+    recipe: Recipe,
+    objective: TrainingModule,
+    *,
+    clock: RunClock,
+    ranks: Ranks = ONE_RANK,
+    sharding: Sharding | None = None,
 ) -> Stepper:
     """What takes the steps of a recipe, launched kernel by kernel."""
     step, truncate = recipe.step, recipe.loss.truncate
-    return Stepper(
-        objective=objective,
-        loss=objective.compute_loss,
-        optimizer=build_optimizer(
+
+    def optimizer_of(model: nn.Module) -> Optimizer:
+        return build_optimizer(
             step.optimizer,
-            objective.model,
+            model,
             weight_clip=step.weight_clip,
             ema=step.ema,
             role_of=objective.model.role_of,
             by_tensor=step.gradients == "released",
-        ),
+        )
+
+    model = objective.model
+    return Stepper(
+        objective=objective,
+        loss=objective.compute_loss,
+        optimizer=optimizer_of(model)
+        if sharding is None
+        else ShardedOptimizer(sharding, model, optimizer_of),
         clip=build_clip(step.clip),
         scale=LossScale(enabled=objective.precision == "fp16_mixed", device=objective.device),
         gate=OutlierGate(recipe.guard),
@@ -210,6 +232,14 @@ def build_stepper(
         released=ReleasedSteps() if step.gradients == "released" else None,
         ranks=ranks,
     )
+
+
+def open_stream(
+    recipe: Recipe, datasets: Any, batching: Any, device: torch.device, *, ranks: Ranks, same_number: bool
+) -> DataStream:
+    """The micro-batches of this rank; with `same_number`, as many as each other one has."""
+    mixture = task_of(recipe).open_mixture(recipe, datasets)
+    return DataStream(mixture, datasets.stages, batching.cut_at, device, ranks, same_number=same_number)
 
 
 def build_learning_rate(recipe: Recipe, model: nn.Module, *, clock: RunClock) -> LearningRate:
@@ -227,13 +257,29 @@ def build_learning_rate(recipe: Recipe, model: nn.Module, *, clock: RunClock) ->
 
 
 def build_evaluation_model(
-    recipe: Recipe, objective: TrainingModule, optimizer: Optimizer
+    recipe: Recipe, objective: TrainingModule, optimizer: Optimizer, sharding: Sharding | None = None
 ) -> EvaluationModel:
     """What makes the model that the evaluations of a recipe score."""
     averaged, precision = None, objective.precision
+    if sharding is not None:
+        assert isinstance(optimizer, ShardedOptimizer), "a divided model has a divided optimizer"
+        of_ema = recipe.evaluate.weights == "ema"
+
+        def gathered(dtype: torch.dtype | None) -> Any:
+            replaced = optimizer.averages(MEANS) if of_ema else None
+            return sharding.plain_copy(objective.model, dtype=dtype, replaced=replaced)
+
+        narrow = objective.device.type == "cuda"
+        return EvaluationModel(objective.model, None, half_of(precision) if narrow else None, gathered)
     if recipe.evaluate.weights == "ema":
         assert isinstance(optimizer, AveragedWeights), "a recipe that evaluates the average keeps it"
         averaged = optimizer.averaged_copy
-    half = torch.float16 if precision == "fp16_mixed" else torch.bfloat16
-    narrow = objective.device.type == "cuda" and precision not in WHOLE
-    return EvaluationModel(objective.model, averaged, half if narrow else None)
+    narrow = objective.device.type == "cuda"
+    return EvaluationModel(objective.model, averaged, half_of(precision) if narrow else None)
+
+
+def half_of(precision: Resolved) -> torch.dtype | None:
+    """The half precision in which products of this precision are made; None where they are not."""
+    if precision in WHOLE:
+        return None
+    return torch.float16 if precision == "fp16_mixed" else torch.bfloat16

@@ -18,16 +18,19 @@ def shape_for(
     *,
     packed: bool,
     slots_per_target: float = 1.0,
+    ranks: int = 1,
 ) -> PackShape:
     """The shape of all packs: fixed for kernels that are compiled, sorted by length where attention pads rows.
 
-    `slots_per_target` is above 1 where some target tokens are only context: they count in packs, not in steps.
+    `slots_per_target` is above 1 where some target tokens are only context: they count in packs, not in steps. A step
+    has a multiple of `ranks` packs.
     """
     shape = plan_shape(
         tokens_per_step=math.ceil(recipe.step.tokens_per_step * slots_per_target),
         tokens_per_micro_batch=recipe.step.micro_batch_tokens,
         lengths=lengths,
         max_tokens=recipe.data.max_tokens,
+        ranks=ranks,
         fixed=packed,
         sort=not packed,
     )

@@ -20,12 +20,19 @@ COMPILE_PAYS_FROM_MINUTES = 3
 
 
 def choose_device(name: str | None = None) -> torch.device:
-    """The device of a name such as `cuda:1`, or the first GPU, or the CPU.
+    """The device of a name such as `cuda:1`; without one the current GPU, which is the first unless this process is one
+    of several, or the CPU.
 
     Raises InputError for a name that is not known, and for a GPU that is not there.
     """
     if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        if not torch.cuda.is_available():
+            return torch.device("cpu")
+        # With its number where a launcher has given this process another one than the first: other threads would take
+        # the first.
+        return (
+            torch.device("cuda", number) if (number := torch.cuda.current_device()) else torch.device("cuda")
+        )
     try:
         device = torch.device(name)
     except RuntimeError:

@@ -188,3 +188,10 @@ class StartAgain(Terminated):
     started again. Exit code 99."""
 
     exit_code = 99
+
+
+class RankLost(TrimtabError):
+    """Another process of the run died, hangs, or has failed; what was committed before is intact, and the run can be
+    started again. Exit code 99."""
+
+    exit_code = 99

@@ -49,6 +49,7 @@ from trimtab.training.preflight.memory import (
     model_does_not_fit,
     planned_memory,
 )
+from trimtab.training.preflight.ranks import check_same_on_all
 from trimtab.training.rates import rate_jumps
 from trimtab.training.record import Recorder
 from trimtab.training.recovery import train_with_recovery
@@ -146,9 +147,10 @@ def refuse_several_processes() -> None:
         raise input_error(
             f"train: started as one of {processes} processes, but a run has one",
             got=f"WORLD_SIZE={processes}, which torchrun and `accelerate launch` set",
-            allowed="one process; trimtab cannot train on several GPUs yet",
-            fix="start it without torchrun (`trimtab train RECIPE`), or unset WORLD_SIZE where another program set it; "
-            "in a loop of your own, `trimtab.parts` and `trimtab.guard` work on several GPUs",
+            allowed="one process, or `ranks` that have joined each other",
+            fix="start `torchrun --nproc-per-node N -m trimtab train RECIPE`, which joins them; in a script of your "
+            "own pass `ranks` from `trimtab.distributed.torch_ranks.launched_ranks`; or unset WORLD_SIZE where "
+            "another program set it",
         )
 
 
@@ -285,6 +287,8 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     if prepared.reset:
         epoch = of_first(newest_line(run).get("epoch", math.nan), parts.stepper.ranks)  # of the data before
         state = with_resets(before, prepared.reset, clock=parts.clock, epoch=epoch)
+    if told := check_same_on_all(parts, prepared.fingerprints, parts.stepper.ranks):
+        prepared.progress.message(told)
     recorder = Recorder(run, prepared.store, parts, prepared.progress, prepared.fingerprints)
     recorder.begin_at(state)
     recorder.findings.current = current(run, state)
@@ -333,6 +337,8 @@ def run_to_the_end(prepared: Prepared, state: TrainState, recorder: Recorder) ->
             state = train_with_recovery(parts, state, recorder)
         finally:
             recorder.close()
+            if parts.stepper.graphs is not None:
+                parts.stepper.graphs.close()
     if recorder.ranks.world_size > 1:
         recorder.ranks.barrier()  # what the first rank has written is there for all
     if recorder.stops:

@@ -6,7 +6,7 @@ Words are those of PyTorch: a *rank* is the number of a process, the *world size
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from trimtab.errors import InputError, input_error
@@ -21,10 +21,16 @@ MOST_NUMBERS = 3
 """That a rank gives in one of them. All calls send as many, since ranks that send more or fewer would fail or hang."""
 
 
-def launched_processes() -> int:
+def launched_processes(environment: Mapping[str, str] | None = None) -> int:
     """How many processes a launcher (torchrun, `accelerate launch`) says it has started: `WORLD_SIZE`, else 1."""
-    text = os.environ.get("WORLD_SIZE", "")
+    text = (os.environ if environment is None else environment).get("WORLD_SIZE", "")
     return int(text) if text.isdecimal() and int(text) > 0 else 1
+
+
+def processes_here() -> int:
+    """How many of them are on this host, which they share: `LOCAL_WORLD_SIZE`, else 1."""
+    text = os.environ.get("LOCAL_WORLD_SIZE", "")
+    return int(text) if launched_processes() > 1 and text.isdecimal() and int(text) > 0 else 1
 
 
 def group_of(ranks: WhichRanks, *, part: str) -> "ProcessGroup | None":

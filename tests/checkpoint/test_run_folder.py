@@ -246,7 +246,7 @@ class Told(Twins):
     def __init__(self, *, rank: int, failed: int = 0):
         self.rank, self.is_first, self.failed, self.said = rank, rank == 0, failed, []
 
-    def sum_ints(self, numbers):
+    def sum_ints(self, numbers, *, patient=False):
         self.said += numbers
         return [number + self.failed for number in numbers]
 

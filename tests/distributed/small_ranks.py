@@ -1,6 +1,11 @@
-"""Trains the small recipe as one rank of several: `python -m tests.distributed.small_ranks FOLDER RANK WORLD_SIZE`.
+"""Trains the small recipe as one rank of several.
 
-With a world size of 1 it is the slow twin: one process, every micro-batch.
+    python -m tests.distributed.small_ranks FOLDER PORT COMPARED_STEPS RANK/WORLD_SIZE [RANK/WORLD_SIZE ...]
+
+Each rank is a fork of this process, since to load torch takes longer than what most of them do.
+With a world size of 1 it is the slow twin: one process, every micro-batch. Of several ranks the last one is killed at
+the end, for what the others make of it. With a number of steps that is not 0, ranks only compare a divided model over
+so many.
 """
 
 import json
@@ -12,24 +17,28 @@ from pathlib import Path
 
 import torch
 
+from tests.forking import ended, forked
 from tests.small_run import small_sources
+from tests.unchecked import model_unchecked
 from trimtab import launch
 from trimtab.build import build
 from trimtab.distributed import ONE_RANK
-from trimtab.distributed.torch_ranks import joined_ranks
-from trimtab.errors import Terminated
+from trimtab.distributed.launched import LaunchedRank
+from trimtab.distributed.torch_ranks import launched_ranks
+from trimtab.errors import RankLost, Terminated
 from trimtab.training.record import Recorder
 from trimtab.types import LossOutput, TrainState
 
-STEPS, POISONED = 24, 17
+STEPS, POISONED = 14, 9
 RUN_STEPS, SIGNALLED = 8, 3
+DIVIDED_STEPS, RESUMED_STEPS, COMPARED_STEPS = 4, 6, 4
 CHANGES = {
     "model.dropout": 0.0,
     "loss.truncate": {"error_norm": 1.0, "after": "6 steps"},
     "step.tokens_per_micro_batch": 64,
     "step.batch_warmup": {"start": 48, "over": "6 steps"},
     "step.clip": {"kind": "adaptive", "first_steps": 6},
-    "guard": {"window": 16, "active_from": 16},
+    "guard": {"window": 16, "active_from": 8},
 }
 
 
@@ -87,23 +96,142 @@ def train_in_a_folder(own, out, ranks):
     return {"stopped": stopped, "state": asdict(result.state)}
 
 
-def main(folder, rank, world_size):
+def plain_changes(steps):
+    """A run without what needs whole tensors, so that a divided model can train it too."""
+    return [
+        f"length={steps} steps",
+        "evaluate.every=4 steps",
+        # Of any length, at the same rates.
+        "step.schedule={kind: inverse_sqrt, warmup: 2 steps}",
+        "step.clip={kind: global_norm}",
+        "checkpoint.every=4 steps",
+    ]
+
+
+def train_divided(own, out, ranks):
+    """Four steps of a run whose model is divided, in a folder."""
+    changes = [*plain_changes(DIVIDED_STEPS), "parallel={kind: fsdp}"]
+    with model_unchecked():
+        launch.train(own / "recipe.yaml", overrides=changes, out=out, ranks=ranks)
+
+
+def losses_in(own, ranks, *, steps, **changes):
+    """The losses and norms of some steps, the parts, and the types that a block's map and its gradient had."""
+    # With the usual eps Adam would move the biases of keys, whose gradient is 0 but for rounding, by rounding alone.
+    adamw = {"kind": "adamw", "learning_rate": 1e-2, "eps": 1e-4}
+    changes = {**CHANGES, "step.clip": {"kind": "global_norm"}, "step.optimizer": adamw, **changes}
+    parts = build(*small_sources(own, **changes), ranks=ranks)
+    parts.model.train()
+    state, numbers, seen = TrainState(), [], set()
+    up = parts.model.decoder.blocks[0].feed_forward.up
+    up.register_forward_pre_hook(lambda module, inputs: seen.add(str(module.weight.dtype)))
+    for window, batches in parts.stream.batches(state.position):
+        if state.step == steps:
+            break
+        parts.stepper.begin(state)
+        report = parts.stepper.take_step(batches, learning_rate=parts.learning_rate.at(state))
+        numbers.append((float(report.loss), float(report.grad_norm)))
+        state = replace(state, step=state.step + 1, position=window.position)
+    return parts, numbers, sorted(seen)
+
+
+def compare_divided(own, ranks, *, steps=COMPARED_STEPS):
+    """Some steps of a model that is divided beside those of one that is not, in two precisions."""
+    found = {}
+    for precision in ("fp32", "bf16_mixed"):
+        changes = {"steps": steps, "step.precision": precision}
+        whole, numbers, _ = losses_in(own, ranks, **changes)
+        divided, theirs, seen = losses_in(own, ranks, **changes, parallel={"kind": "fsdp"})
+        weights = divided.sharding.whole(divided.model.state_dict(), keep=True)
+        moments = divided.sharding.whole(divided.stepper.optimizer.state_tensors(), keep=True)
+        apart = {
+            name: float((weights[name] - tensor).abs().max())
+            for name, tensor in whole.model.state_dict().items()
+        }
+        masters = {str(each.dtype) for each in divided.model.parameters()}
+        found[precision] = {
+            "numbers": numbers,
+            "divided": theirs,
+            "seen": seen,
+            "masters": sorted(masters | {str(each.dtype) for each in moments.values()}),
+            "apart": max(apart.values()),
+            "names": [
+                weights.keys() == apart.keys(),
+                moments.keys() == whole.stepper.optimizer.state_tensors().keys(),
+            ],
+            "held": sum(
+                each.to_local().numel() for each in divided.model.parameters() if hasattr(each, "to_local")
+            ),
+            "numel": sum(each.numel() for each in whole.model.parameters()),
+            "copied": float(
+                (divided.evaluation_model.copy().embedding.weight - weights["embedding.weight"]).abs().max()
+            ),
+        }
+    return found
+
+
+def lose_the_last(ranks):
+    """The last rank dies; the others come to a call without it."""
+    if ranks.rank == ranks.world_size - 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    ranks.barrier()
+
+
+def work(folder, rank, world_size, port, compared_steps):
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     own, out = folder / f"rank{rank}of{world_size}", folder / f"run_of_{world_size}"
     if world_size == 1:
         found = train(own, ONE_RANK)
-        found |= train_in_a_folder(own, out, ONE_RANK)
-    else:
-        meeting = (folder / f"meeting{world_size}").as_uri()
-        with joined_ranks(
-            backend="gloo", init_method=meeting, rank=rank, world_size=world_size, timeout_seconds=120
-        ) as ranks:
-            found = train(own, ranks)
-            found |= train_in_a_folder(own, out, ranks)
+        with model_unchecked():  # ranks make the checks
+            found |= train_in_a_folder(own, out, ONE_RANK)
+            launch.train(own / "recipe.yaml", overrides=plain_changes(RESUMED_STEPS), out=folder / "plain")
+        write(own, found)
+        return
+    place = ("127.0.0.1", port)
+    with launched_ranks(
+        LaunchedRank(rank, world_size, rank, world_size, *place), timeout_seconds=120
+    ) as ranks:
+        if compared_steps:
+            found = {"compared": compare_divided(own, ranks, steps=compared_steps), "kept": {}}
+            write(own, found)
+            return
+        found = train(own, ranks)
+        found |= train_in_a_folder(own, out, ranks)
+        train_divided(own, folder / "divided", ranks)
+        found["compared"] = compare_divided(own / "compared", ranks)
+        found["gathered"] = ranks.gather({"rank": rank, "text": "ä" * rank, "nan": float("nan")})
+        write(own, found)
+        lose_the_last(ranks)
+
+
+def write(own, found):
     torch.save(found.pop("kept"), own / "kept.pt")
     (own / "found.json").write_text(json.dumps(found))
 
 
+def begin(folder, port, compared_steps, rank, world_size):
+    """Begins a rank, whose output goes into a file."""
+
+    def begun():
+        output = os.open(folder / f"said_by_{rank}of{world_size}.txt", os.O_WRONLY | os.O_CREAT)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        try:
+            work(folder, rank, world_size, port, compared_steps)
+        except RankLost as error:
+            sys.stderr.write(str(error))
+            sys.stderr.flush()
+            os._exit(RankLost.exit_code)
+
+    return forked(begun)
+
+
+def main(folder, port, compared_steps, *ranks):
+    folder.mkdir(exist_ok=True)
+    processes = [begin(folder, int(port), int(compared_steps), *map(int, each.split("/"))) for each in ranks]
+    (folder / "codes.json").write_text(json.dumps([*map(ended, processes)]))
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

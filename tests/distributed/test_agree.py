@@ -2,7 +2,7 @@ import pytest
 
 from tests.fake_ranks import Twins, Unasked
 from tests.images import image_batches
-from trimtab.distributed.agree import first_ahead, micro_batches, of_first, on_any
+from trimtab.distributed.agree import first_ahead, in_turn, micro_batches, of_first, on_any
 from trimtab.errors import RunFailed
 from trimtab.types import fill
 
@@ -13,7 +13,7 @@ class Beside(Twins):
     def __init__(self, *theirs, rank=1):
         self.rank, self.is_first, self.theirs, self.mine = rank, rank == 0, theirs, []
 
-    def sum_ints(self, numbers):
+    def sum_ints(self, numbers, *, patient=False):
         self.mine.append(tuple(numbers))
         return [int(one) + other for one, other in zip(numbers, self.theirs, strict=True)]
 
@@ -62,3 +62,21 @@ def test_what_fails_on_the_first_rank_fails_on_all():
     assert first.mine == [(1,)]
     with pytest.raises(RunFailed, match="the first rank has failed"):
         first_ahead(Beside(1), lambda: "never")
+
+
+class Third(Beside):
+    """The last of three ranks, which hears what the others found."""
+
+    world_size = 3
+
+    def gather(self, content):
+        return [*self.theirs, content]
+
+
+def test_items_are_taken_in_turn_and_each_rank_has_all_results():
+    rank = Third(["a0", "a3"], ["a1", "a4"], rank=2)
+    assert in_turn(lambda some: [f"a{each}" for each in some], [0, 1, 2, 3, 4], rank) == [
+        f"a{i}" for i in range(5)
+    ]
+    assert in_turn(lambda some: some[:], [3, 4], Unasked()) == [3, 4]
+    assert in_turn(lambda some: some[:], [], Third([], [], rank=2)) == []

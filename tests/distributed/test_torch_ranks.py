@@ -2,20 +2,35 @@
 
 import json
 import os
+import re
+import shutil
+import signal
+import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import torch
 
-from tests.distributed.small_ranks import POISONED, RUN_STEPS, SIGNALLED, STEPS
+from tests.distributed.small_ranks import (
+    DIVIDED_STEPS,
+    POISONED,
+    RESUMED_STEPS,
+    RUN_STEPS,
+    SIGNALLED,
+    STEPS,
+    plain_changes,
+)
+from trimtab import launch
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.distributed.torch_ranks import in_buckets, wide
+from trimtab.errors import RankLost
 
 ROOT = Path(__file__).parent.parent.parent
-MOST_SECONDS = 240
+MOST_SECONDS = 500
 
 
 @pytest.fixture(scope="module")
@@ -26,24 +41,40 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trained(folder):
     """What one process found, and what each of two did: processes of their own, begun at the same time."""
-    whole, first, second = (start(folder, *each) for each in ((0, 1), (0, 2), (1, 2)))
-    try:
-        for process in (whole, first, second):
-            output, _ = process.communicate(timeout=MOST_SECONDS)
-            assert process.returncode == 0, output.decode()[-4000:]
-    finally:
-        for process in (whole, first, second):
-            process.kill()
+    assert run(folder, 0, "0/1", "0/2", "1/2") == [0, RankLost.exit_code, -signal.SIGKILL], all_said(folder)
     return [found(folder / name) for name in ("rank0of1", "rank0of2", "rank1of2")]
 
 
-def start(folder, rank, world_size):
-    command = [sys.executable, "-m", "tests.distributed.small_ranks", folder, str(rank), str(world_size)]
-    # Gloo listens on the machine itself, whatever its network is.
-    environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo"}
-    return subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+def run(folder, compared_steps, *ranks):
+    """The exit codes of ranks that have run."""
+    command = [
+        sys.executable,
+        "-m",
+        "tests.distributed.small_ranks",
+        folder,
+        free_port(),
+        compared_steps,
+        *ranks,
+    ]
+    # Without threads of libraries, which a fork would wait for.
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    with subprocess.Popen([*map(str, command)], cwd=ROOT, env=environment, start_new_session=True) as process:
+        try:
+            assert process.wait(timeout=MOST_SECONDS) == 0, all_said(folder)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    return json.loads((folder / "codes.json").read_text())
+
+
+def all_said(folder):
+    return "\n".join(f"{each.name}:\n{each.read_text()[-3000:]}" for each in folder.glob("said_by_*"))
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
 
 
 def found(folder):
@@ -119,6 +150,71 @@ def test_a_signal_to_one_rank_stops_both_after_the_same_step_and_they_resume_tog
     assert second["state"] == first["state"]
     assert first["state"]["step"] == RUN_STEPS
     assert first["state"]["position"] == alone["state"]["position"]
+
+
+def test_what_json_holds_is_gathered_in_the_order_of_ranks(trained):
+    for found, _ in trained[1:]:
+        assert [(each["rank"], each["text"]) for each in found["gathered"]] == [(0, ""), (1, "ä")]
+        assert all(each["nan"] != each["nan"] for each in found["gathered"])
+
+
+def test_a_rank_that_was_killed_is_named_by_the_other(trained, folder):
+    # By its watch, or by the call that broke, whichever was first.
+    said = (folder / "said_by_0of2.txt").read_text()
+    assert re.search(r"rank 1 \(process \d+\) died on ", said), said
+    assert "start it again with --resume" in said
+
+
+def test_a_divided_model_learns_as_a_whole_one(trained):
+    for found, _ in trained[1:]:
+        learns_as_a_whole_one(found["compared"])
+
+
+@pytest.mark.slow
+def test_two_and_three_ranks_learn_as_a_whole_model_over_20_steps(tmp_path):
+    for world_size in (2, 3):
+        folder = tmp_path / str(world_size)
+        codes = run(folder, 20, *(f"{rank}/{world_size}" for rank in range(world_size)))
+        assert codes == [0] * world_size, all_said(folder)
+        for rank in range(world_size):
+            learns_as_a_whole_one(found(folder / f"rank{rank}of{world_size}")[0]["compared"])
+
+
+def learns_as_a_whole_one(compared):
+    exact, mixed = compared["fp32"], compared["bf16_mixed"]
+    for key, bound in ((exact, 1e-5), (mixed, 5e-3)):
+        for one, other in zip(key["numbers"], key["divided"], strict=True):
+            assert other == pytest.approx(one, rel=bound)
+        assert key["names"] == [True, True]
+    assert exact["apart"] < 5e-4
+
+
+def test_its_weights_moments_and_gradient_sums_are_float32_and_its_blocks_compute_in_bfloat16(trained):
+    (first, _), (second, _) = trained[1:]
+    for found in (first, second):
+        assert found["compared"]["fp32"]["seen"] == ["torch.float32"]
+        assert found["compared"]["bf16_mixed"]["seen"] == ["torch.bfloat16"]
+        assert found["compared"]["bf16_mixed"]["masters"] == ["torch.float32"]
+    held = [each["compared"]["bf16_mixed"]["held"] for each in (first, second)]
+    assert max(held) < 0.6 * first["compared"]["bf16_mixed"]["numel"]
+    # Weights that took part in half precision alone would not move by updates this small.
+    assert 0 < first["compared"]["bf16_mixed"]["apart"] < 0.05
+
+
+def test_evaluations_have_the_whole_model_on_each_rank(trained):
+    assert [found["compared"]["fp32"]["copied"] for found, _ in trained[1:]] == [0.0, 0.0]
+
+
+def test_a_checkpoint_of_a_divided_model_goes_on_in_one_process(trained, folder, tmp_path):
+    shutil.copytree(folder / "divided", tmp_path / "run")
+    recipe = folder / "rank0of1" / "recipe.yaml"
+    result = launch.train(recipe, overrides=plain_changes(RESUMED_STEPS), out=tmp_path / "run", resume=True)
+    assert result.state.step == RESUMED_STEPS
+    resumed, alone = (list(read_journal(each / "metrics.jsonl")) for each in (result.run, folder / "plain"))
+    for one, other in zip(resumed, alone, strict=True):
+        assert one["loss"] == pytest.approx(other["loss"], rel=2e-5)
+        assert (one["step"], one["target_tokens"]) == (other["step"], other["target_tokens"])
+    assert resumed[DIVIDED_STEPS]["seconds"] >= resumed[DIVIDED_STEPS - 1]["seconds"]
 
 
 def test_buckets_keep_the_order_and_part_where_the_precision_changes():

@@ -106,6 +106,21 @@ def test_a_recording_that_breaks_off_between_two_packs_leaves_nothing_to_the_pla
     assert broken.stepper.graphs.recordings == {}
 
 
+def test_recordings_are_forgotten_when_the_device_is_done_with_them(recorded_on_a_cpu, monkeypatch):
+    graphs, seen = StepGraphs(device=torch.device("cpu")), []
+    graphs.recordings["a shape"] = object()
+
+    def done(device):
+        seen.append((device, len(graphs.recordings)))
+        raise RuntimeError("an illegal memory access, as was told before")
+
+    monkeypatch.setattr(step_graphs.torch.cuda, "synchronize", done)
+    graphs.close()
+    graphs.close()
+    assert seen == [(torch.device("cpu"), 1)]
+    assert graphs.recordings == {}
+
+
 @pytest.mark.gpu
 @pytest.mark.usefixtures("plain_determinism")
 class TestOnGpu:

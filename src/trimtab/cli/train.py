@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trimtab.cli.arguments import Overrides, RecipeFile, Threads
+from trimtab.cli.ranks import ranks_of_launcher, told_once
 from trimtab.config.resets import RESETS, check_resumes, parse_reset
-from trimtab.errors import input_error
+from trimtab.errors import InputError, input_error
 
 if TYPE_CHECKING:
-    from trimtab.config.load import LoadedRecipe
     from trimtab.config.run import Recipe
+
+SMOKE_WORKED = "the pipeline works: the model overfitted one batch, to a loss of {:.3f}"
 
 
 Reset = Annotated[
@@ -58,19 +60,18 @@ def train(
     """
     from trimtab.config.given_path import run_folder
     from trimtab.config.load import load_recipe
+    from trimtab.distributed.launched import launched, was_started_again
 
+    mine = launched()
+    auto_resume = auto_resume or (was_started_again() and not resume)
     resumes = resume or auto_resume
     how = resume or ("auto" if auto_resume else False)
     resets = parse_reset(reset or "")
     check_resumes(resets, resume=how)
-    loaded = load_recipe(recipe, overrides or (), begun=run_folder(recipe, out) if resumes else None)
+    with told_once(mine):
+        loaded = load_recipe(recipe, overrides or (), begun=run_folder(recipe, out) if resumes else None)
     if smoke and (resumes or out is not None):
-        raise input_error(
-            "--smoke: does not keep a run",
-            got="--smoke with --resume or --out",
-            allowed="--smoke alone",
-            fix="leave these out",
-        )
+        raise smoke_keeps_no_run()
     from trimtab import launch
 
     if threads is not None:
@@ -79,24 +80,28 @@ def train(
         set_threads(threads)
     from trimtab.cli.live_panel import training_progress
 
-    if smoke:
-        _smoke(loaded, quiet=quiet)
-        return
-    with training_progress(quiet=quiet) as progress:
-        result = launch.train(loaded, out=out, resume=how, reset=resets, progress=progress)
-    use = next_command(loaded.recipe)
-    typer.echo(f"{result.run}: {result.state.step} steps; {use} {quote(str(result.run))}`")
+    with training_progress(quiet=quiet or (mine is not None and mine.rank > 0)) as progress:
+        if smoke:
+            typer.echo(SMOKE_WORKED.format(launch.smoke(loaded, progress=progress)))
+            return
+        with ranks_of_launcher(timeout_seconds=60.0 * loaded.recipe.parallel.timeout.count) as ranks:
+            result = launch.train(loaded, out=out, resume=how, reset=resets, progress=progress, ranks=ranks)
+            is_first = ranks.is_first
+    if is_first:
+        use = next_command(loaded.recipe)
+        typer.echo(f"{result.run}: {result.state.step} steps; {use} {quote(str(result.run))}`")
     if not result.ok:
         raise typer.Exit(1)
 
 
-def _smoke(loaded: "LoadedRecipe", *, quiet: bool) -> None:
-    from trimtab import launch
-    from trimtab.cli.live_panel import training_progress
-
-    with training_progress(quiet=quiet) as progress:
-        loss = launch.smoke(loaded, progress=progress)
-    typer.echo(f"the pipeline works: the model overfitted one batch, to a loss of {loss:.3f}")
+def smoke_keeps_no_run() -> InputError:
+    """The error of options that belong to a run."""
+    return input_error(
+        "--smoke: does not keep a run",
+        got="--smoke with --resume or --out",
+        allowed="--smoke alone",
+        fix="leave these out",
+    )
 
 
 def next_command(recipe: "Recipe") -> str:

@@ -11,6 +11,7 @@ from trimtab.config.moving_average import moving_average_contradictions
 from trimtab.config.problems import Complaint
 from trimtab.config.reserved import reserved_tags
 from trimtab.config.run import Recipe
+from trimtab.config.sharding import sharding_contradictions
 from trimtab.config.step import Constant
 from trimtab.config.tasks.contradictions import task_contradictions
 from trimtab.config.tokenizer import SentencePieceTokenizer
@@ -41,6 +42,7 @@ def contradictions(recipe: Recipe) -> list[Complaint]:
         _module,
         _output_multiplier,
         moving_average_contradictions,
+        sharding_contradictions,
     )
     return [complaint for check in checks for complaint in check(recipe)]
 

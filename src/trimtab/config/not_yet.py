@@ -6,7 +6,10 @@ PRETRAINED = (
     "`task: language_model`, or begin with the weights of a run (`model.warm_start`)"
 )
 ADAPTERS = "write `adapter: {kind: lora, rank: 16}`, beside `model: {kind: pretrained, path: ...}`"
-DEVICES = "trimtab cannot train on several GPUs yet; remove the key: a run takes one GPU, or the CPU"
+DEVICES = (
+    "remove the key: the launcher says how many processes there are, `torchrun --nproc-per-node N -m trimtab train "
+    "RECIPE`, and each takes a GPU of its own; `parallel: {kind: fsdp}` divides the model among them"
+)
 CHAT = (
     'write each conversation as a line of a .jsonl file, `{"messages": [{"role": ..., "content": ...}, ...]}`, '
     "and name the file as `text`; trimtab writes the messages out in ChatML"
@@ -26,7 +29,7 @@ BY_KEY = {
         ("devices", "device", "gpus", "num_gpus", "world_size", "num_processes", "nodes", "num_nodes"),
         DEVICES,
     ),
-    **dict.fromkeys(("distributed", "ddp", "fsdp", "deepspeed", "parallel"), DEVICES),
+    **dict.fromkeys(("distributed", "ddp", "fsdp", "deepspeed"), DEVICES),
     **dict.fromkeys(
         (
             "report_to",

@@ -18,6 +18,7 @@ CHANGES: Mapping[str, Needed] = {
     "recipe.export": "nothing",
     "recipe.log": "nothing",
     "recipe.guard": "nothing",
+    "recipe.parallel": "nothing",
     "recipe.step.compile": "nothing",
     "recipe.step.cuda_graph": "nothing",
     "recipe.step.recompute": "nothing",

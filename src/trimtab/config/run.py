@@ -14,6 +14,7 @@ from trimtab.config.export_targets import ExportTarget
 from trimtab.config.guard import GuardConfig
 from trimtab.config.loss import LossConfig
 from trimtab.config.model import EncoderDecoderModel
+from trimtab.config.parallel import DataParallel, Parallel
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.settings import Settings, refused
 from trimtab.config.step import StepConfig
@@ -138,6 +139,8 @@ class Recipe(Settings):
     """The loss to minimize."""
     step: StepConfig = StepConfig()
     """How one update works."""
+    parallel: Parallel = DataParallel()
+    """How several processes, started by torchrun, train together; without effect in one process."""
     guard: GuardConfig = GuardConfig()
     """Which steps to skip, and what to do if there are many."""
     length: Duration

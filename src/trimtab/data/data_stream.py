@@ -29,6 +29,9 @@ class DataStream:
     device: torch.device
     ranks: Ranks = ONE_RANK
     """The processes among which the micro-batches of each step are dealt."""
+    same_number: bool = False
+    """Whether each rank gets as many micro-batches as any other, blank ones where there is no work for it: where steps
+    are recorded, or weights are gathered in each pass."""
 
     def batches(
         self, position: int, *, step: int = 0
@@ -51,7 +54,14 @@ class DataStream:
         for window in across_stages(open_mixture, self.stages, step=step, position=position):
             packs = self.cut(window, step)
             step += 1
-            yield (
-                window,
-                deal(packs, self.ranks.world_size)[self.ranks.rank] if self.ranks.world_size > 1 else packs,
-            )
+            yield window, packs if self.ranks.world_size == 1 else self.share_of(packs)
+
+    def share_of(self, packs: Sequence[Batch]) -> list[Batch]:
+        """The micro-batches of this rank."""
+        hands = deal(packs, self.ranks.world_size)
+        mine = hands[self.ranks.rank]
+        missing = max(map(len, hands)) - len(mine) if self.same_number else 0
+        if not missing:
+            return mine
+        smallest = min(packs, key=lambda pack: pack.num_slots)
+        return [*mine, *[smallest.blank()] * missing]

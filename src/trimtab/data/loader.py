@@ -10,6 +10,7 @@ from trimtab.config.data import DataConfig
 from trimtab.data.chunk import Chunk, MakesChunks
 from trimtab.data.worker_pool import POSITIONS_PER_CHUNK, WorkerPool, make_chunk
 from trimtab.data.worker_process import prepare
+from trimtab.world import processes_here
 
 __all__ = ["POSITIONS_PER_CHUNK", "chunks", "prepare_workers", "resolve_workers"]
 
@@ -37,14 +38,15 @@ def prepare_workers(config: DataConfig) -> None:
 def resolve_workers(config: DataConfig) -> int:
     """How many processes `data.workers` asks for.
 
-    `auto` is half of the cores, at most eight: with transforms and splits drawn again each of them makes some 400,000
-    tokens a second (`benchmarks/data_pipeline.json`), and the base preset takes in 1.5 million on an H200. On one
-    or two cores it is none where the model computes on them too, for a worker would only take turns with it, and one
-    where a GPU computes.
+    `auto` is half of the cores, divided by the processes that a launcher has started on this host, at most eight: with
+    transforms and splits drawn again each of them makes some 400,000 tokens a second (`benchmarks/data_pipeline.json`),
+    and the base preset takes in 1.5 million on an H200. On one or two cores it is none where the model computes on them
+    too, for a worker would only take turns with it, and one where a GPU computes.
     """
     if config.workers != "auto":
         return config.workers
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = max(1, cores // processes_here())  # each rank reads for itself
     if cores <= 2:
         return int(cores == 2 and torch.cuda.is_available())
     return min(_MOST_AUTO_WORKERS, cores // 2)

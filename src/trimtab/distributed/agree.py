@@ -4,7 +4,7 @@ With one rank nothing is called.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -12,6 +12,7 @@ from trimtab.distributed.ranks import Ranks
 from trimtab.errors import RunFailed
 from trimtab.types import Batch, fill
 
+Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 
@@ -34,7 +35,8 @@ def micro_batches(batches: Sequence[Batch], ranks: Ranks) -> tuple[int, float]:
     are those of this rank."""
     if ranks.world_size == 1:
         return len(batches), fill(batches)
-    mine = (len(batches), sum(each.num_tokens for each in batches), sum(each.num_slots for each in batches))
+    real = sum(each.num_tokens > 0 for each in batches)  # without those that only keep step with other ranks
+    mine = (real, sum(each.num_tokens for each in batches), sum(each.num_slots for each in batches))
     count, tokens, slots = ranks.sum_ints(mine)
     return count, tokens / slots
 
@@ -50,7 +52,7 @@ def first_ahead(
     if ranks.world_size == 1:
         return work()
     if not ranks.is_first:
-        if ranks.sum_ints([0])[0]:
+        if ranks.sum_ints([0], patient=True)[0]:
             raise RunFailed("the first rank has failed; its message says why")
         return (then or work)()
     failed = 1
@@ -58,5 +60,16 @@ def first_ahead(
         result = work()
         failed = 0
     finally:
-        ranks.sum_ints([failed])
+        ranks.sum_ints([failed], patient=True)
     return result
+
+
+def in_turn(work: Callable[[list[Given]], list[Result]], given: list[Given], ranks: Ranks) -> list[Result]:
+    """What `work` makes of each item of a list, where ranks take the items in turn; each gets all results, which JSON
+    must be able to hold."""
+    if ranks.world_size == 1:
+        return work(given)
+    results: list[Any] = [None] * len(given)
+    for rank, some in enumerate(ranks.gather(work(given[ranks.rank :: ranks.world_size]))):
+        results[rank :: ranks.world_size] = some
+    return results

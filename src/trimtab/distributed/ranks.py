@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -31,8 +31,13 @@ class Ranks(Protocol):
         """Replaces each tensor by its sum over ranks, added in float32 or wider; shapes are equal on every rank."""
         ...
 
-    def sum_ints(self, numbers: Sequence[int]) -> list[int]:
-        """Sums of numbers that the host knows; a GPU is not waited for."""
+    def sum_ints(self, numbers: Sequence[int], *, patient: bool = False) -> list[int]:
+        """Sums of numbers that the host knows; a GPU is not waited for. With `patient` the others may take any time to
+        come to it."""
+        ...
+
+    def gather(self, content: Any) -> list[Any]:
+        """What every rank has, in the order of ranks: anything that JSON can hold."""
         ...
 
     def broadcast(self, tensors: Sequence[Tensor]) -> None:
@@ -55,9 +60,13 @@ class OneRank:
     def sum_tensors(self, tensors: Sequence[Tensor]) -> None:
         """Leaves them as they are."""
 
-    def sum_ints(self, numbers: Sequence[int]) -> list[int]:
+    def sum_ints(self, numbers: Sequence[int], *, patient: bool = False) -> list[int]:
         """The numbers themselves."""
         return list(numbers)
+
+    def gather(self, content: Any) -> list[Any]:
+        """What there is, alone."""
+        return [content]
 
     def broadcast(self, tensors: Sequence[Tensor]) -> None:
         """Leaves them as they are."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from itertools import accumulate, islice, pairwise, zip_longest
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import Tensor
 from trimtab.choices import shape_for
 from trimtab.data.cut import pack_pairs
 from trimtab.decode.teacher_forced import label_log_probabilities
+from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.inference import LoadedModel
 from trimtab.loss.build import build_loss
 from trimtab.model.kinds import Model
@@ -23,17 +25,32 @@ Score = Callable[[Any], Tensor]
 
 @torch.no_grad()
 def score_rows(
-    packs: Iterable[Batch], score: Score, *, device: torch.device, precision: Resolved | None
+    packs: Iterable[Batch],
+    score: Score,
+    *,
+    device: torch.device,
+    precision: Resolved | None,
+    ranks: Ranks = ONE_RANK,
 ) -> list[float]:
     """The scores of all packs, one after another, in float64.
 
     With `precision`, the run's, products run in half precision where the run's do (`step.precision.autocast`). With
-    None they run in the precision of the weights.
+    None they run in the precision of the weights. Several `ranks` take the packs in turn, and each gets all scores.
     """
     with nullcontext() if precision is None else autocast(precision, device):
-        found = [score(pack.to(device)).double().reshape(-1) for pack in packs]
+        found = [
+            score(pack.to(device)).double().reshape(-1)
+            for pack in islice(packs, ranks.rank, None, ranks.world_size)
+        ]
     # Fetched together, so that the device need not wait for the next pack to be made.
-    return torch.cat(found).tolist() if found else []
+    scores: list[float] = torch.cat(found).tolist() if found else []
+    if ranks.world_size == 1:
+        return scores
+    ends = [0, *accumulate(map(len, found))]
+    of_ranks = ranks.gather([scores[start:end] for start, end in pairwise(ends)])
+    return [
+        each for one_of_each in zip_longest(*of_ranks, fillvalue=[]) for pack in one_of_each for each in pack
+    ]
 
 
 def total(scores: Iterable[float]) -> float:

@@ -237,6 +237,24 @@ GRADIENT_DEPENDS_ON_CUT = RunFinding(
     ),
 )
 
+GRADIENT_DEPENDS_ON_RANKS = RunFinding(
+    code="S214",
+    name="gradient-depends-on-ranks",
+    severity="error",
+    when="before the first step, with several processes",
+    seen="in three windows in turn the gradient that ranks sum is not the one that a rank computes alone",
+    why="Several processes must train as one does: a rank that computes something else spoils every step.",
+    fix=(
+        "train without the host or the GPU of the rank that is named, and report it; if none is named, train on one "
+        "rank"
+    ),
+    home="training/preflight/ranks.py",
+    symptoms=(
+        "several GPUs give another result than one",
+        "loss differs with the number of GPUs",
+    ),
+)
+
 PEAK_RATE_OUT_OF_RANGE = RunFinding(
     code="S202",
     name="peak-rate-out-of-range",
@@ -349,6 +367,7 @@ ALL = (
     TEXT_CHANGES_IN_THE_TOKENIZER,
     FIRST_LOSS_OFF,
     GRADIENT_DEPENDS_ON_CUT,
+    GRADIENT_DEPENDS_ON_RANKS,
     PEAK_RATE_OUT_OF_RANGE,
     AVERAGE_OF_FIRST_WEIGHTS,
     RATE_RISES_AGAIN,

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from trimtab.distributed import Ranks
 from trimtab.errors import input_error
+from trimtab.step.clip.gradients import is_sharded
 from trimtab.types import LossOutput
 
 
@@ -16,13 +17,15 @@ def summed(total: LossOutput, parameters: Sequence[Tensor], ranks: Ranks) -> Los
 
     Each rank has divided by the targets of all ranks, so sums are means. Everything is equal to the last bit on every
     rank, and so is what follows from it: the norm, the verdict, and what clip, gate and loss scale remember. A gradient
-    that a rank has none of counts as zero there, as on a rank without a micro-batch.
+    that a rank has none of counts as zero there, as on a rank without a micro-batch. Those of `fully_shard` were summed
+    by it, each part on the rank that holds it.
     """
     refuse_rounding_by_chance(parameters)
     for parameter in parameters:
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
-    ranks.sum_tensors([parameter.grad for parameter in parameters if parameter.grad is not None])
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    ranks.sum_tensors([each for each in gradients if not is_sharded(each)])
     truncated = torch.zeros_like(total.loss) if total.truncated is None else total.truncated
     numbers = torch.stack([each.detach().double() for each in (total.objective, total.loss, truncated)])
     ranks.sum_tensors([numbers])

@@ -3,11 +3,12 @@ twin."""
 
 import warnings
 from collections.abc import Callable, Generator, Hashable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import torch
 
+from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.step.clip.protocol import Clip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.numbers import Counts, Measures, StepNumbers
@@ -43,9 +44,20 @@ class StepGraphs:
     A step of another shape (fewer batches) or variant (a loss that truncates from here on) has a recording of its own.
     What is recorded refers to memory: weights, moments and every other state must stay where they are, which
     optimizers, clips, loss scale and gate see to. Random numbers continue as they would, from the generator's seed.
+
+    With several ranks the sums over them are a part of the recording. Each rank records by itself; a step is launched
+    whole where every rank has recorded its own part of it, else plainly by all of them.
     """
 
-    def __init__(self, *, device: torch.device, variant: Callable[[], Hashable] = lambda: None) -> None:
+    def __init__(
+        self,
+        *,
+        device: torch.device,
+        variant: Callable[[], Hashable] = lambda: None,
+        ranks: Ranks = ONE_RANK,
+    ) -> None:
+        self.device = device
+        self.ranks = ranks
         self.variant = variant
         """What of the objective the host chooses between steps."""
         self.recordings: dict[Hashable, Recording] = {}
@@ -75,16 +87,20 @@ class StepGraphs:
 
         masked = gate is not None and gate.masked
         shape = (*(batch.static_key for batch in batches), gate is None, self.variant())
-        counts = Counts.of(batches)
         with on(self.stream):
             if shape not in self.recordings and self.may_record(shape):
                 self.record(shape, step, batches)
                 for parameter in optimizer.parameters:
                     # Where a recording broke off, of the batches before: memory that nobody ever wrote.
                     parameter.grad = None
-            if (recording := self.recordings.get(shape)) is None:
+            counts, recording = self.agreed(batches, self.recordings.get(shape))
+            if recording is None:
                 numbers = StepNumbers.of(
-                    counts, learning_rate=learning_rate, masked=masked, device=batches[0].device
+                    counts,
+                    learning_rate=learning_rate,
+                    masked=masked,
+                    device=batches[0].device,
+                    ranks=self.ranks,
                 )
                 measures = step(batches, numbers)
             else:
@@ -95,10 +111,33 @@ class StepGraphs:
                 measures = copied(recording.measures)
         return report_of(measures, counts, learning_rate=learning_rate)
 
+    def agreed(
+        self, batches: Sequence[Batch], recording: Recording | None
+    ) -> tuple[Counts, Recording | None]:
+        """The counts of the step over all ranks, and the recording where each of them has one. Where one rank cannot
+        record, none of them does from then on."""
+        counts = Counts.of(batches)
+        if self.ranks.world_size == 1:
+            return counts, recording
+        flags = (int(recording is not None), int(self.given_up is not None))
+        *sums, recorded, gave_up = self.ranks.sum_ints((*counts, *flags))
+        if gave_up and self.given_up is None:
+            self.given_up = "another rank could not record a step"
+            self.recordings.clear()
+        return Counts(*sums), recording if recorded == self.ranks.world_size else None
+
     def may_record(self, shape: Hashable) -> bool:
         """Whether enough plain steps of this shape were taken."""
         self.warmed[shape] = self.warmed.get(shape, 0) + 1
         return self.given_up is None and self.warmed[shape] > WARM_UP_STEPS
+
+    def close(self) -> None:
+        """Forgets the recordings when the device is done with them: NCCL waits, in closing its connections, until no
+        recording that uses them is left."""
+        if self.recordings:
+            with suppress(RuntimeError):  # what failed on the device is told already
+                torch.cuda.synchronize(self.device)
+            self.recordings.clear()
 
     def record(
         self,
@@ -109,7 +148,11 @@ class StepGraphs:
         """Records a step of this shape, without taking it; where that fails, steps stay plain."""
         mine = [batch.clone() for batch in batches]
         numbers = StepNumbers.of(
-            Counts.of(batches), learning_rate=0.0, masked=False, device=batches[0].device
+            Counts.of(batches),
+            learning_rate=0.0,
+            masked=False,
+            device=batches[0].device,
+            ranks=self.ranks,
         )
         graph = torch.cuda.CUDAGraph()
         try:

@@ -10,6 +10,7 @@ from trimtab.checkpoint.background import BackgroundSaver
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_steps
 from trimtab.checkpoint.store import CheckpointStore
+from trimtab.distributed.sharding import Sharding
 from trimtab.errors import DiskFull
 from trimtab.finding import Finding
 from trimtab.model.lora import checkpoint_weights
@@ -36,6 +37,8 @@ class Checkpointer:
     findings: Findings
     is_on: bool = True
     """Whether anything is saved."""
+    sharding: Sharding | None = None
+    """How model and optimizer are divided among ranks, which then all save together."""
     saver: BackgroundSaver = field(init=False)
     failed: int = 0
     saved: TrainState | None = None
@@ -51,15 +54,29 @@ class Checkpointer:
 
         Raises DiskFull where the disk was full too often, or is for the last one; RunFailed if writing failed.
         """
-        if not self.is_on or not self.folder.writes or (state == self.saved and not last):
+        writes, is_new = self.folder.writes, state != self.saved
+        if not self.is_on:
+            return
+        if (
+            self.sharding is not None
+        ):  # all ranks put it together, though one of them may have it saved already
+            model, optimizer = (
+                self.sharding.whole(each, keep=writes and is_new)
+                for each in (checkpoint_weights(self.model), self.optimizer.state_tensors())
+            )
+        elif writes and is_new:
+            model, optimizer = checkpoint_weights(self.model), self.optimizer.state_tensors()
+        else:
+            model = optimizer = {}
+        if not writes or (not is_new and not last):
             return
         self.collect(raising=False)
-        if state != self.saved:
+        if is_new:
             self.mark_healthy(state)
             self.saver.begin(
                 state,
-                model=checkpoint_weights(self.model),
-                optimizer=self.optimizer.state_tensors(),
+                model=model,
+                optimizer=optimizer,
                 fingerprints=self.fingerprints,
                 beside={
                     self.folder.data_ledger: json.dumps(state.data, indent=1, ensure_ascii=False).encode()

@@ -1,7 +1,7 @@
 """The loss of each example of a skipped step, and its worst examples with their place in the corpora."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,9 @@ def suspect_examples(parts: Parts, window: GlobalBatch, *, step: int) -> list[Su
 
 def example_losses(parts: Parts, window: GlobalBatch) -> ExampleLosses:
     """The loss of each example by the present weights, without dropout, smoothing or truncation."""
+    if parts.sharding is not None:
+        whole = parts.sharding.plain_copy(parts.model, dtype=parts.evaluation_model.dtype)
+        parts = replace(parts, model=whole, sharding=None)
     model, was_training = parts.model, parts.model.training
     model.eval()
     try:

@@ -1,8 +1,11 @@
 """The weights that a run begins from, where they are not untrained ones: of another run, or of a pretrained model."""
 
+from dataclasses import replace
+
 from trimtab.build import Parts
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.distributed.sharding import Sharding
 from trimtab.model.lora import begin_adapter, described
 from trimtab.model.pretrained import take_pretrained
 from trimtab.progress import Progress
@@ -15,7 +18,9 @@ def begin_from_weights(parts: Parts, *, progress: Progress) -> None:
     Raises InputError where there are none, they belong to another model, or they are not those that a resolved recipe
     names.
     """
-    if parts.recipe.model.warm_start is not None:
+    if parts.sharding is not None:
+        _begin_divided(parts, parts.sharding, progress=progress)
+    elif parts.recipe.model.warm_start is not None:
         warm_start(parts, progress=progress)
     elif isinstance(parts.recipe.model, PretrainedModel | TransformersModel):
         _pretrained_start(parts, parts.recipe.model, progress=progress)
@@ -41,6 +46,17 @@ def load_frozen_weights(parts: Parts) -> None:
         case _:
             take_frozen_start(parts)
     begin_adapter(parts.model)
+
+
+def _begin_divided(parts: Parts, sharding: Sharding, *, progress: Progress) -> None:
+    """The same for a model that is divided among ranks, by way of a whole one."""
+    if not parts.recipe.begins_trained:
+        return
+    whole = replace(parts, model=sharding.plain_copy(parts.model, dtype=None), sharding=None)
+    begin_from_weights(whole, progress=progress)
+    sharding.load(parts.model.state_dict(), whole.model.state_dict())
+    parts.recipe = whole.recipe
+    parts.stepper.optimizer.load_state_tensors({})
 
 
 def _pretrained_start(

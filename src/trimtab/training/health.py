@@ -81,7 +81,7 @@ class HealthCheck:
         self.resting = marks(model)
         self.trainable = len(self.resting)
         self.ratios = UpdateRatios(
-            {name: each for name, each in model.named_parameters() if each.requires_grad}
+            {name: each for name, each in model.named_parameters() if each.requires_grad and each.numel()}
         )
         self.lookups = frozenset(
             f"{name}.weight" for name, each in model.named_modules() if isinstance(each, nn.Embedding)

@@ -34,6 +34,8 @@ class Quarantine:
             for each in suspects:
                 self.journal.write(each.to_dict(code=code))
             findings.append(worst_examples(suspects))
+            # The modules of a model that is divided among ranks run in all of them or in none.
+            traced = traced and self.parts.sharding is None
             found = trace(self.parts, window, step=step) if traced else None
             if found is not None:
                 findings.append(non_finite_traced(found, step=step))

@@ -64,7 +64,11 @@ class Recorder:
         self.findings = self.logger.findings
         self.judge = StepJudge(
             parts.recipe.guard,
-            lambda: HealthCheck(parts.model, parts.learning_rate, parts.recipe.step.clip),
+            lambda: HealthCheck(
+                parts.model if parts.sharding is None else parts.sharding.local_view(parts.model),
+                parts.learning_rate,
+                parts.recipe.step.clip,
+            ),
             Quarantine(self.logger.quarantine, parts),
             tell=self.finding,
         )
@@ -77,6 +81,7 @@ class Recorder:
             fingerprints=fingerprints,
             findings=self.findings,
             is_on=parts.recipe.checkpoint.write,
+            sharding=parts.sharding,
         )
         self.pending: list[Pending] = []
         self.stopwatch = Stopwatch()

@@ -16,7 +16,11 @@ def restore(parts: Parts, checkpoint: Checkpoint, *, reset: Collection[Reset] = 
     stays as it is at the beginning of a run. The state is that of the checkpoint."""
     if reset:
         check_shapes(parts, checkpoint)
-    load_checkpoint_weights(parts.model, checkpoint.load_model())
+    weights = checkpoint.load_model()
+    if parts.sharding is None:
+        load_checkpoint_weights(parts.model, weights)
+    else:
+        parts.sharding.load(parts.model.state_dict(), weights)
     # From nothing, a moving average begins with the weights as they are now.
     moments = {} if "optimizer" in reset else checkpoint.load_optimizer()
     parts.stepper.optimizer.load_state_tensors(moments)

@@ -53,6 +53,11 @@ class Batch(Protocol):
         """The same batch in memory of its own."""
         ...
 
+    def blank(self) -> "Batch":
+        """A batch of the same `static_key` in which nothing counts: its loss is 0 and has a gradient of 0. For ranks
+        without work in a step that all take with the same kernels."""
+        ...
+
 
 def fill(batches: Sequence[Batch]) -> float:
     """Share of the slots of these batches that hold real tokens or items; 1 without batches, as on a rank for which a

@@ -1,7 +1,7 @@
 """A micro-batch: two flat streams of tokens, without padding, and what the decoder must predict."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -123,3 +123,11 @@ class PackedBatch:
     def clone(self) -> "PackedBatch":
         """The same pack in memory of its own."""
         return self.map(Tensor.clone)
+
+    def blank(self) -> "PackedBatch":
+        """A pack of the same shape in which nothing counts: the same tokens without labels or links of any weight."""
+        links = self.links
+        if links is not None:
+            links = links._replace(weights=torch.zeros_like(links.weights))
+        labels = torch.full_like(self.labels, IGNORE)
+        return replace(self, labels=labels, links=links, num_segments=0, num_targets=0, num_tokens=0)

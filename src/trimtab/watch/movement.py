@@ -43,7 +43,7 @@ def marks(model: nn.Module, *, only: Collection[str] | None = None) -> dict[str,
     return {
         name: mark(each)
         for name, each in model.named_parameters()
-        if each.requires_grad and (only is None or name in only)
+        if each.requires_grad and each.numel() and (only is None or name in only)
     }
 
 

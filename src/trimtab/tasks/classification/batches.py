@@ -86,6 +86,11 @@ class LabelledBatch:
         """The same batch in memory of its own."""
         return self.map(Tensor.clone)
 
+    def blank(self) -> "LabelledBatch":
+        """A batch of the same shape in which nothing counts."""
+        labels = torch.full_like(self.labels, IGNORE)
+        return replace(self, labels=labels, num_targets=0, num_tokens=0)
+
 
 @dataclass(frozen=True, slots=True)
 class BatchShape:
@@ -110,13 +115,16 @@ class BatchShape:
         return -(-self.slots // self.max_seqlen) if self.fixed else 0
 
 
-def plan_shape(step: StepConfig, lengths: np.ndarray, *, max_tokens: int, packed: bool) -> BatchShape:
-    """The shape for steps of `tokens_per_step` examples; `lengths` are those of a sample of the texts.
+def plan_shape(
+    step: StepConfig, lengths: np.ndarray, *, max_tokens: int, packed: bool, ranks: int = 1
+) -> BatchShape:
+    """The shape for steps of `tokens_per_step` examples, in a multiple of `ranks` batches; `lengths` are those of a
+    sample of the texts.
 
     The slots hold the mean length of a batch's examples and four standard errors more, unless
     `source_tokens_per_micro_batch` says how many there are.
     """
-    num_batches = -(-step.tokens_per_step // step.micro_batch_tokens)
+    num_batches = rounded_up(-(-step.tokens_per_step // step.micro_batch_tokens), ranks)
     examples = -(-step.tokens_per_step // num_batches)
     need = SLACK * examples * lengths.mean() + STANDARD_ERRORS * math.sqrt(examples) * lengths.std()
     slots = step.source_tokens_per_micro_batch or math.ceil(need)

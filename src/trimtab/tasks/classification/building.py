@@ -28,11 +28,13 @@ from trimtab.tasks.text.batches import step_size
 from trimtab.tasks.text.losses import OutputMatrixLoss
 
 
-def plan_batches(recipe: Recipe, datasets: Labelled, *, packed: bool, device: torch.device) -> Batching:
+def plan_batches(
+    recipe: Recipe, datasets: Labelled, *, packed: bool, device: torch.device, ranks: int = 1
+) -> Batching:
     """The batches of the run; `packed` gives them one shape, for kernels that are compiled once."""
     lengths = datasets.sample.source.lengths
     return Batching(
-        shape=plan_shape(recipe.step, lengths, max_tokens=recipe.data.max_tokens, packed=packed),
+        shape=plan_shape(recipe.step, lengths, max_tokens=recipe.data.max_tokens, packed=packed, ranks=ranks),
         pad=datasets.tokenizer.pad,
         tokens_at=partial(step_size, recipe.step),
         device=device,

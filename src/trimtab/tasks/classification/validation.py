@@ -13,6 +13,7 @@ from torch import Tensor
 
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.data.valid_set import spread
+from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.evaluation.score_rows import score_rows, total
 from trimtab.metrics.catalogue import OF_LABELS
 from trimtab.metrics.metric import GivenLabels
@@ -33,6 +34,7 @@ def loss_of(parts: Any, model: SequenceClassifier | ModuleClassifier, valid: Lab
         lambda batch: parts.stepper.loss(model, batch).loss,
         device=parts.device,
         precision=parts.precision,
+        ranks=parts.stepper.ranks,
     )
     return total(losses) / valid.rows if valid.rows else math.nan
 
@@ -61,6 +63,7 @@ def predicted(
     *,
     device: torch.device,
     precision: Resolved | None,
+    ranks: Ranks = ONE_RANK,
 ) -> Predicted:
     """The likeliest label of each text, in order."""
 
@@ -68,7 +71,9 @@ def predicted(
         largest = log_probabilities(model, batch).max(1)
         return torch.stack([largest.indices.double(), largest.values.double().exp()], dim=1)
 
-    found = np.array(score_rows(batches, score, device=device, precision=precision)).reshape(-1, 2)
+    found = np.array(score_rows(batches, score, device=device, precision=precision, ranks=ranks)).reshape(
+        -1, 2
+    )
     return Predicted(found[:, 0].astype(np.int64), found[:, 1])
 
 
@@ -81,7 +86,9 @@ def validated(
         ill = loss_not_finite(valid.name, moment.loss, consequence=": no label was given")
         return Validated(dict.fromkeys((metric.name for metric in wanted), math.nan), findings=[ill])
     batches = parts.batching.whole_set(valid.text, valid.labels)
-    found = predicted(model, batches, device=parts.device, precision=parts.precision)
+    found = predicted(
+        model, batches, device=parts.device, precision=parts.precision, ranks=parts.stepper.ranks
+    )
     names = parts.datasets.labels.names
     given = GivenLabels(predicted=found.labels.tolist(), true=valid.labels.tolist())
     scores: dict[str, Any] = {metric.name: round(metric.compute(given), 6) for metric in wanted}

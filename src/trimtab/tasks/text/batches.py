@@ -21,10 +21,18 @@ from trimtab.tasks.task import OpenMixture
 from trimtab.tasks.text.datasets import TextDatasets
 
 
-def plan_batches(recipe: Recipe, datasets: TextDatasets, *, packed: bool, device: torch.device) -> Packing:
+def plan_batches(
+    recipe: Recipe, datasets: TextDatasets, *, packed: bool, device: torch.device, ranks: int = 1
+) -> Packing:
     """The packs of the run; `packed` gives them one shape, for kernels that are compiled once."""
     return Packing(
-        shape=shape_for(recipe, datasets.lengths, packed=packed, slots_per_target=datasets.slots_per_target),
+        shape=shape_for(
+            recipe,
+            datasets.lengths,
+            packed=packed,
+            slots_per_target=datasets.slots_per_target,
+            ranks=ranks,
+        ),
         symbols=datasets.tokenizers.symbols,
         tokens_per_step=recipe.step.tokens_per_step,
         tokens_at=partial(step_size, recipe.step),

@@ -1,16 +1,17 @@
 """The numbers of a validation: the loss of a set, its translations, and the metrics of both."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from trimtab.data.cut import pack_pairs
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.data.valid_set import ValidSet, spread
+from trimtab.distributed.agree import in_turn
 from trimtab.evaluation.repetition import NUM_PROBES, distinct_outputs, repeated_4grams
 from trimtab.evaluation.score_rows import in_first_order, row_scores, score_rows, sorted_by_length, total
 from trimtab.inference import Translator
@@ -47,14 +48,21 @@ def loss_of(parts: Any, model: Model, valid: ValidSet, *, shift: int = 0, pairs:
         source = shifted(source, shift)
     count = 0
 
-    def score(pack: PackedBatch) -> Tensor:
+    def counted(packs: Iterator[PackedBatch]) -> Iterator[PackedBatch]:
         nonlocal count
-        count += pack.num_targets
-        return parts.stepper.loss(model, pack).loss
+        for pack in packs:
+            count += pack.num_targets
+            yield pack
 
     # The run's precision for its half-precision copy too, so that norms are in float32 as in training.
-    packs = parts.batching.pack_pairs(source, target, prompt=prompt)
-    return total(score_rows(packs, score, device=parts.device, precision=parts.precision)) / count
+    losses = score_rows(
+        counted(parts.batching.pack_pairs(source, target, prompt=prompt)),
+        lambda pack: parts.stepper.loss(model, pack).loss,
+        device=parts.device,
+        precision=parts.precision,
+        ranks=parts.stepper.ranks,
+    )
+    return total(losses) / count
 
 
 @torch.no_grad()
@@ -96,7 +104,8 @@ def translate(parts: Any, model: Model, valid: ValidSet) -> TranslatedLines:
     config = parts.recipe.evaluate
     lines = spread(len(valid.sources), config.lines if metrics_of_translations(parts) else NUM_PROBES)
     sources, references = [valid.sources[i] for i in lines], [valid.references[i] for i in lines]
-    outputs = Translator.of(parts, model, beam=config.beam, tags=valid.tags).translate(sources)
+    translator = Translator.of(parts, model, beam=config.beam, tags=valid.tags)
+    outputs = in_turn(translator.translate, sources, parts.stepper.ranks)
     return TranslatedLines(lines=lines, sources=sources, references=references, outputs=outputs)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from trimtab.distributed.agree import on_any
 from trimtab.finding import Finding
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import plainly
@@ -12,6 +13,7 @@ from trimtab.training.preflight.decay import decay_where_it_belongs
 from trimtab.training.preflight.gradients import every_weight_learns, optimizer_has_the_weights
 from trimtab.training.preflight.memory import does_not_fit, is_out_of_memory, longest_batch
 from trimtab.training.preflight.modes import dropout_where_it_belongs
+from trimtab.training.preflight.ranks import dealt_over_ranks
 from trimtab.training.preflight.restored_weights import state_restored, zeros_filled
 from trimtab.training.preflight.schedule import schedule_as_said
 from trimtab.training.preflight.step_order import steps_in_order
@@ -24,6 +26,7 @@ FIRST: tuple[Check, ...] = (first_loss, longest_batch, dropout_where_it_belongs)
 """Before those of the task."""
 THEN: tuple[Check, ...] = (
     cut_two_ways,
+    dealt_over_ranks,
     every_weight_learns,
     optimizer_has_the_weights,
     schedule_as_said,
@@ -37,6 +40,9 @@ THEN: tuple[Check, ...] = (
 WITHOUT_ALL_GRADIENTS: tuple[Check, ...] = (every_weight_learns, optimizer_has_the_weights, schedule_as_said)
 """The same where gradients are released: the others hold all gradients or copies of all weights, for which there is no
 memory in such a run."""
+WHERE_DIVIDED: tuple[Check, ...] = (first_loss, longest_batch)
+"""Those of a model that is divided among ranks, whose modules run in all of them or in none; the others look into
+single modules, or take steps of their own with whole weights."""
 SPEAK_FOR_THE_REST = ("E202", "L201", "L202", "L204", "P201", "S210")
 """After an error with one of these codes every later check would say the same in other words."""
 
@@ -50,13 +56,16 @@ def preflight(parts: Checked) -> Iterator[Finding]:
     for check in of_the_model(parts):
         found = run_check(check, parts)
         yield from found
-        if any(each.severity == "error" and each.code in SPEAK_FOR_THE_REST for each in found):
+        ends = any(each.severity == "error" and each.code in SPEAK_FOR_THE_REST for each in found)
+        if on_any(ends, parts.stepper.ranks):
             return
 
 
 def of_the_model(parts: Checked) -> tuple[Check, ...]:
     """Those that every task has, and the task's own, in their order."""
     own = parts.task.checks
+    if parts.stepper.ranks.world_size > 1 and parts.recipe.parallel.kind == "fsdp":
+        return WHERE_DIVIDED
     then = THEN if parts.recipe.step.gradients == "kept" else WITHOUT_ALL_GRADIENTS
     return (*FIRST, *own.batches, *then, *own.use)
 

@@ -1,0 +1,67 @@
+"""A command that runs as several processes, which a launcher has started: one of them speaks for all."""
+
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from trimtab.errors import RankLost, TrimtabError
+
+if TYPE_CHECKING:
+    from trimtab.distributed import Ranks
+    from trimtab.distributed.launched import LaunchedRank
+
+WAIT_SECONDS = 3.0
+"""So long a rank waits for the first one to say what has failed, before it does so itself."""
+
+
+@contextmanager
+def ranks_of_launcher(*, timeout_seconds: float) -> "Generator[Ranks]":
+    """The ranks of this job; one alone where no launcher has started others.
+
+    An error that the first rank tells is not told by the others, which end with the same exit code.
+    """
+    from trimtab.distributed import ONE_RANK
+    from trimtab.distributed.launched import launched
+
+    if (mine := launched()) is None:
+        yield ONE_RANK
+        return
+    from trimtab.distributed.torch_ranks import launched_ranks
+
+    watch: Any = None
+    try:
+        with launched_ranks(mine, timeout_seconds=timeout_seconds) as ranks:
+            watch = ranks.watch
+            yield ranks
+    except TrimtabError as error:
+        if mine.rank and watch is not None and (told := watch.failure_of(0, wait_seconds=WAIT_SECONDS)):
+            end_now(told[0]) if isinstance(error, RankLost) else None
+            raise typer.Exit(told[0]) from None
+        if isinstance(error, RankLost):
+            from trimtab.cli.shell import tell
+
+            tell(error)
+            end_now(error.exit_code)
+        raise
+
+
+@contextmanager
+def told_once(mine: "LaunchedRank | None") -> Generator[None]:
+    """While the ranks have not joined, an error that all processes of a host find is told by the first of them."""
+    try:
+        yield
+    except TrimtabError as error:
+        if mine is not None and mine.local_rank:
+            raise typer.Exit(error.exit_code) from None
+        raise
+
+
+def end_now(code: int) -> None:
+    """Ends the process without clearing up: what belongs to a rank that is gone may never answer."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

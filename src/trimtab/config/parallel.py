@@ -1,0 +1,47 @@
+"""How several processes train one model."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from trimtab.config.settings import Settings, refused
+from trimtab.units import Duration
+
+LONGEST_WAIT = Duration(10, "minutes")
+
+
+class _Waits(Settings):
+    """What each kind has: how long ranks wait for one another."""
+
+    timeout: Duration = LONGEST_WAIT
+    """How long a process waits in a step for another one that does not come, before the job ends with exit code 99. It
+    must be longer than the longest time that one process works alone, such as writing its last checkpoint."""
+
+    @model_validator(mode="after")
+    def _in_minutes(self) -> "_Waits":
+        if self.timeout.unit != "minutes":
+            raise refused(
+                "timeout",
+                "a wait is a time",
+                got=str(self.timeout),
+                allowed="a number of minutes",
+                fix="write it in minutes, such as `timeout: 10 minutes`",
+            )
+        return self
+
+
+class DataParallel(_Waits):
+    """Every process has the whole model and a share of the micro-batches of each step; gradients are summed once a
+    step."""
+
+    kind: Literal["data_parallel"] = "data_parallel"
+
+
+class FullySharded(_Waits):
+    """Weights, gradients and moments are divided among the processes, for a model that does not fit on one GPU: each
+    layer is gathered while it runs (FSDP2, `torch.distributed.fsdp.fully_shard`)."""
+
+    kind: Literal["fsdp"] = "fsdp"
+
+
+Parallel = Annotated[DataParallel | FullySharded, Field(discriminator="kind")]

@@ -1,0 +1,74 @@
+"""What contradicts a model that is divided among processes (`parallel: {kind: fsdp}`)."""
+
+from collections.abc import Iterator
+
+from trimtab.config.optimizers import SGD, AdamW, AdEMAMix, Lion, StableAdamW
+from trimtab.config.problems import Complaint
+from trimtab.config.run import Recipe
+from trimtab.config.step import ClipAdaptive
+from trimtab.config.transformers_model import TransformersModel
+
+BY_ELEMENT = (AdamW, Lion, SGD, AdEMAMix)
+"""Optimizers that move each number by itself, so that a rank can move the part of a tensor that it holds."""
+WHOLE = "leave `parallel` out: with `data_parallel` every process has whole tensors"
+
+
+def sharding_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+    """Settings that need whole tensors, or whole modules, on each process."""
+    if recipe.parallel.kind != "fsdp":
+        return
+    step, optimizer = recipe.step, recipe.step.optimizer
+    if not isinstance(optimizer, BY_ELEMENT) or isinstance(optimizer, StableAdamW):
+        yield Complaint(
+            path="step.optimizer",
+            what="needs whole tensors, which no process has with fsdp",
+            got=optimizer.kind,
+            allowed="adamw, lion, sgd or ademamix",
+            fix=f"set `step.optimizer: {{kind: adamw}}`, or {WHOLE}",
+        )
+    elif isinstance(optimizer, AdamW) and optimizer.states != "float32":
+        yield Complaint(
+            path="step.optimizer.states",
+            what="states in few bits share a scale in blocks, which fsdp would cut",
+            got=optimizer.states,
+            allowed="float32",
+            fix=f"set `step.optimizer.states: float32`, or {WHOLE}",
+        )
+    if isinstance(step.clip, ClipAdaptive):
+        yield Complaint(
+            path="step.clip",
+            what="adaptive clipping needs whole gradients, which no process has with fsdp",
+            got="adaptive",
+            allowed="global_norm or off",
+            fix="set `step.clip: {kind: global_norm}`",
+        )
+    if step.weight_clip is not None:
+        yield Complaint(
+            path="step.weight_clip",
+            what="needs the largest entry of whole matrices, which no process has with fsdp",
+            got=str(step.weight_clip),
+            fix=f"leave it out, or {WHOLE}",
+        )
+    if step.precision == "bf16":
+        yield Complaint(
+            path="step.precision",
+            what="fsdp keeps weights in float32 and gathers them in half precision",
+            got="bf16",
+            allowed="bf16_mixed, fp16_mixed, tf32 or fp32",
+            fix="set `step.precision: bf16_mixed`",
+        )
+    if recipe.adapter is not None:
+        yield Complaint(
+            path="adapter",
+            what="its frozen weights are not divided among processes yet",
+            got=recipe.adapter.kind,
+            fix=WHOLE,
+        )
+    if isinstance(recipe.model, TransformersModel):
+        yield Complaint(
+            path="model.kind",
+            what="models that transformers computes are not divided among processes yet",
+            got="transformers",
+            allowed="a model of trimtab, also with pretrained weights",
+            fix=WHOLE,
+        )

@@ -1,0 +1,33 @@
+import pytest
+
+from tests.small_run import small_recipe
+from trimtab.config.load import load_recipe
+from trimtab.errors import InputError
+
+FSDP = {"parallel": {"kind": "fsdp"}}
+
+
+@pytest.mark.parametrize("kind", ["adamw", "lion", "sgd", "ademamix"])
+def test_optimizers_that_move_each_number_by_itself_can_be_divided(tmp_path, kind):
+    recipe = small_recipe(tmp_path, **FSDP, **{"step.optimizer": {"kind": kind, "learning_rate": 1e-3}})
+    assert load_recipe(recipe).recipe.parallel.kind == "fsdp"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("step.optimizer", {"kind": "adafactor", "learning_rate": 1e-3}),
+        ("step.optimizer", {"kind": "stable_adamw", "learning_rate": 1e-3}),
+        ("step.clip", {"kind": "adaptive"}),
+        ("step.weight_clip", 2),
+        ("step.precision", "bf16"),
+    ],
+)
+def test_what_needs_whole_tensors_is_refused_with_a_way_out(tmp_path, key, value):
+    recipe = small_recipe(tmp_path, **FSDP, **{key: value})
+    with pytest.raises(InputError) as refused:
+        load_recipe(recipe)
+    (problem,) = refused.value.problems
+    assert problem.what.startswith(key)
+    assert problem.fix
+    load_recipe(small_recipe(tmp_path, **{key: value}))
