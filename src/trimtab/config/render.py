@@ -22,7 +22,7 @@ def render_recipe(recipe: Recipe) -> str:
 def _fields(settings: Settings) -> dict[str, Any]:
     fields = type(settings).model_fields
     values = {name: getattr(settings, name) for name in fields}
-    if isinstance(settings, TrainCorpus | ValidFiles) and settings.text is not None:
+    if isinstance(settings, TrainCorpus | ValidFiles) and settings.is_one_path:
         del values["source"], values["target"]  # are the same path, and filled in again when it is read
     off: tuple[Any, ...] = (None, "", (), {})
     return {
