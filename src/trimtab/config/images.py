@@ -1,4 +1,4 @@
-"""Images of text lines: how they are brought to size, how lines of a text are rendered, and which characters there are."""
+"""Images of text lines: how they are brought to size, how a text is rendered, and which characters there are."""
 
 from typing import Literal
 

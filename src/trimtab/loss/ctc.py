@@ -26,8 +26,8 @@ def ctc_losses(
     """Nats of each row: the first `lengths` ids of its targets, from the first `widths` columns; 0 where there are too
     few columns for them, since no text can be learned from that.
 
-    PyTorch's kernel, whose gradient on a GPU has other bits each time; where deterministic algorithms are asked for, the
-    recursion below.
+    By PyTorch's kernel, whose gradient on a GPU has other bits each time; where deterministic algorithms are asked for,
+    by the recursion below.
     """
     if log_probabilities.is_cuda and torch.are_deterministic_algorithms_enabled():
         return ctc_by_recursion(log_probabilities, targets, widths=widths, lengths=lengths)

@@ -57,7 +57,7 @@ class VisionEncoder(nn.Module):
         self.config = config
         self.stem = build_stem(config.stem, channels=channels, patch=config.patch, dim=config.dim)
         self.places = build_places(config.positions, rows=rows, columns=columns, dim=config.dim)
-        self.registers = nn.Parameter(torch.zeros(config.registers, config.dim)) if config.registers else None
+        self.registers = nn.Embedding(config.registers, config.dim) if config.registers else None
         self.stack = Stack([EncoderBlock(config) for _ in range(config.layers)], config)
 
     def forward(self, images: Images, *, padded: bool) -> Float[Tensor, "patches dim"]:
@@ -70,10 +70,10 @@ class VisionEncoder(nn.Module):
         x = F.dropout(x, self.config.dropout, self.training)
         if self.registers is None:
             return self.stack.norm(self._blocks(x, images.stream, padded=padded))
-        stream, own, added = with_registers(images.stream, len(self.registers))
+        stream, own, added = with_registers(images.stream, self.registers.num_embeddings)
         wide = x.new_empty(len(stream.ids), x.shape[1]).index_copy(0, own, x)
         segments = len(images.stream.cu_seqlens) - 1
-        wide = wide.index_copy(0, added, self.registers.to(x.dtype).repeat(segments, 1))
+        wide = wide.index_copy(0, added, self.registers.weight.to(x.dtype).repeat(segments, 1))
         return self.stack.norm(self._blocks(wide, stream, padded=padded).index_select(0, own))
 
     def _blocks(self, x: Tensor, stream: Stream, *, padded: bool) -> Tensor:

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -74,7 +75,7 @@ class ImageReader:
 
 def columns_needed(ids: Sequence[int]) -> int:
     """Columns without which CTC gives a text no probability: one for each character, and a blank between equal ones."""
-    return len(ids) + sum(one == other for one, other in zip(ids, ids[1:], strict=False))
+    return len(ids) + sum(one == other for one, other in pairwise(ids))
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,7 +196,8 @@ def init_reader(model: LineReader, config: VisionModel, *, seed: int) -> None:
                     table.weight.copy_(values * place_std(config.positions))
     xavier(model.vision.stem.project, width=config.dim, gain=1.0, generator=generator)
     if model.vision.registers is not None:
-        model.vision.registers.copy_(torch.randn(model.vision.registers.shape, generator=generator))
+        table = model.vision.registers.weight
+        table.copy_(torch.randn(table.shape, generator=generator))
     if model.ctc is not None:
         weight = model.ctc.output.weight
         weight.copy_(FIRST_STD * torch.randn(weight.shape, generator=generator) / math.sqrt(config.dim))

@@ -281,3 +281,28 @@ def _sizes(corpus: ImageCorpus) -> str:
         )
         raise InputError(first, *named[1:])
     return digest.hexdigest()
+
+
+def image_files(given: Sequence[Path]) -> list[Path]:
+    """The images that are named, those of a folder in the order of their names; InputError for what does not exist, and
+    for a folder without images."""
+    found: list[Path] = []
+    for path in given:
+        if path.is_dir():
+            with reading(path):
+                inside = sorted(each for each in path.iterdir() if each.suffix.lower() in IMAGE_SUFFIXES)
+            if not inside:
+                raise input_error(
+                    f"{path}: a folder without images",
+                    got=str(path),
+                    allowed=f"files of {', '.join(IMAGE_SUFFIXES)}",
+                    fix="name the images",
+                )
+            found += inside
+        elif path.exists():
+            found.append(path)
+        else:
+            raise input_error(
+                f"{path}: does not exist", got=str(path), allowed="an image", fix="correct the path"
+            )
+    return found

@@ -1,0 +1,31 @@
+import pytest
+
+from tests.image_run import image_recipe, image_sources
+from trimtab.build import build
+from trimtab.launch import train
+
+
+@pytest.fixture(scope="session")
+def opened(own_cache, tmp_path_factory):
+    """Recipe and opened data of the small recognizer."""
+    return image_sources(tmp_path_factory.mktemp("images"))
+
+
+@pytest.fixture(scope="session")
+def opened_both(own_cache, tmp_path_factory):
+    """The same with both heads and registers."""
+    changes = {"model.head": "both", "model.registers": 2}
+    return image_sources(tmp_path_factory.mktemp("both"), **changes)
+
+
+@pytest.fixture
+def parts(opened):
+    """Fresh parts for each test."""
+    return build(*opened)
+
+
+@pytest.fixture(scope="session")
+def image_run(own_cache, tmp_path_factory):
+    """The folder of a small recognizer with both heads that is trained for a few steps."""
+    folder = tmp_path_factory.mktemp("trained")
+    return train(image_recipe(folder, **{"model.head": "both"}), out=folder / "run").run
