@@ -14,7 +14,9 @@ def by_enumeration(log_probabilities, text):
     columns, ids = log_probabilities.shape
     total = 0.0
     for path in itertools.product(range(ids), repeat=columns):
-        spelled = [one for one, before in zip(path, (None, *path), strict=False) if one != before and one != 0]
+        spelled = [
+            one for one, before in zip(path, (None, *path), strict=False) if one != before and one != 0
+        ]
         if spelled == text:
             total += math.exp(sum(float(log_probabilities[column, one]) for column, one in enumerate(path)))
     return -math.log(total) if total else 0.0
@@ -36,7 +38,10 @@ def test_rows_of_several_sizes_have_the_gradient_of_the_slow_twin():
     torch.manual_seed(1)
     first = torch.randn(12, 3, 5, dtype=torch.float64)
     targets = torch.tensor([[1, 2, 2, 4], [3, 1, 1, 1], [4, 4, 1, 2]])
-    sizes = {"widths": [12, 7, 3], "lengths": [4, 1, 3]}  # the last has too few columns for its equal neighbors
+    sizes = {
+        "widths": [12, 7, 3],
+        "lengths": [4, 1, 3],
+    }  # the last has too few columns for its equal neighbors
     grads = []
     for function in (ctc_losses, ctc_by_recursion):
         scores = first.clone().requires_grad_()

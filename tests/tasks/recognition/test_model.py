@@ -95,7 +95,10 @@ def test_stochastic_depth_skips_whole_images_in_training_alone(opened):
         model.train()
         torch.manual_seed(1)
         one, other = model(batch), model(batch)
-    same = [torch.equal(a, b) for a, b in zip(one.split(list(batch.widths)), other.split(list(batch.widths)), strict=True)]
+    same = [
+        torch.equal(a, b)
+        for a, b in zip(one.split(list(batch.widths)), other.split(list(batch.widths)), strict=True)
+    ]
     assert any(same)
     assert not all(same)
 
@@ -109,7 +112,9 @@ def test_the_gradient_of_a_step_does_not_depend_on_how_it_is_cut(opened_both, fi
     expected = [each.grad.clone() for each in model.parameters() if each.grad is not None]
     model.zero_grad()
     for number in range(count):
-        parts.stepper.objective(parts.examples.one_batch(first + number, first + number + 1)).objective.backward()
+        parts.stepper.objective(
+            parts.examples.one_batch(first + number, first + number + 1)
+        ).objective.backward()
     found = [each.grad for each in model.parameters() if each.grad is not None]
     for one, other in zip(expected, found, strict=True):
         assert torch.allclose(one, other, atol=1e-4, rtol=1e-3)
