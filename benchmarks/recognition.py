@@ -74,7 +74,7 @@ def recipe_of(args):
                 "betas": [0.9, 0.98],
                 "weight_decay": 0.01,
             },
-            "schedule": {"kind": "cosine", "warmup": "2 steps" if args.dry_run else "15 seconds"},
+            "schedule": {"kind": "cosine", "warmup": "2 steps" if args.dry_run else "0.25 minutes"},
         },
         "length": length,
         "evaluate": {

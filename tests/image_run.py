@@ -1,4 +1,4 @@
-"""A run of a recognizer that takes seconds: digits and letters that Pillow's own font draws, and a recipe to read them."""
+"""A run of a recognizer that takes seconds: characters that Pillow's own font draws, and a recipe to read them."""
 
 import json
 import random

@@ -28,7 +28,7 @@ def arm(opened, changes):
 
 @pytest.mark.parametrize("changes", ARMS)
 def test_what_is_between_the_images_changes_no_bit(opened_both, changes):
-    parts, model, batch = arm(opened_both, changes)
+    _, model, batch = arm(opened_both, changes)
     other = with_pixels(batch, ~batch.patches.real)
     assert not torch.equal(other.patches.pixels, batch.patches.pixels)
     with torch.no_grad():
@@ -89,7 +89,7 @@ def test_images_of_several_heights_are_read_as_alone(own_cache, tmp_path_factory
 
 
 def test_stochastic_depth_skips_whole_images_in_training_alone(opened):
-    parts, model, batch = arm(opened, {"drop_path": 0.5, "layers": 2})
+    _, model, batch = arm(opened, {"drop_path": 0.5, "layers": 2})
     with torch.no_grad():
         assert torch.equal(model(batch), model(batch))
         model.train()

@@ -82,7 +82,7 @@ def huge_png(width, height):
     [
         (b"", "unreadable image"),
         (b"no image", "unreadable image"),
-        (encoded(gradient("L"))[:60], "unreadable image"),
+        (encoded(gradient("L").resize((300, 200)))[:90], "unreadable image"),
         (encoded(gradient("RGB"), "JPEG")[:200], "unreadable image"),
         (encoded(Image.new("L", (1, 1))), "too small"),
         (encoded(Image.new("L", (500, 1))), "too small"),
@@ -90,6 +90,7 @@ def huge_png(width, height):
         (huge_png(9000, 9000), "too many pixels"),
         (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n", "unreadable image"),
     ],
+    ids=("empty", "text", "short png", "short jpeg", "1x1", "a row", "bomb", "too large", "postscript"),
 )
 def test_what_is_no_image_says_why(raw, reason):
     with pytest.raises(BadImage) as error:

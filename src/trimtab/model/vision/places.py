@@ -42,19 +42,18 @@ class SinusoidalPlaces(nn.Module):
     """Fixed sines and cosines of the row in one half of the vector and of the column in the other, with wavelengths as
     in arXiv 1706.03762, section 3.5; scaled to the size of the vectors that are learned otherwise."""
 
-    angles: Float[Tensor, "quarter"]
-
     def __init__(self, dim: int) -> None:
         super().__init__()
-        quarter = dim // 4
-        steps = torch.arange(quarter, dtype=torch.float64) / quarter
-        self.register_buffer("angles", (10000.0**-steps).float(), persistent=False)
+        self.dim = dim
 
     def forward(
         self, rows: Int[Tensor, "patches"], columns: Int[Tensor, "patches"]
     ) -> Float[Tensor, "patches dim"]:
         """The vector of each place."""
-        turned = [each.float()[:, None] * self.angles for each in (rows, columns)]
+        quarter = self.dim // 4
+        # Made anew and not kept as a buffer, which a copy of the model in half precision would round.
+        angles = 10000.0 ** -(torch.arange(quarter, device=rows.device) / quarter)
+        turned = [each[:, None] * angles for each in (rows, columns)]
         return torch.cat([part for each in turned for part in (each.sin(), each.cos())], dim=1)
 
 
