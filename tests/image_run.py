@@ -52,13 +52,28 @@ def image_recipe(folder: Path, **changes: Any) -> Path:
 
 def image_sources(folder: Path, **changes: Any) -> Any:
     """The recipe of `image_recipe` with absolute paths, and its opened data."""
+    image_recipe(folder, **changes)
+    return sources_of(folder)
+
+
+def sources_of(folder: Path) -> Any:
+    """The recipe and the data of a folder that `image_recipe` wrote, as they are now."""
     from trimtab.config.load import load_recipe
     from trimtab.config.paths import resolve_paths
     from trimtab.progress import Silent
     from trimtab.tasks.task_of import open_datasets
 
-    recipe = resolve_paths(load_recipe(image_recipe(folder, **changes)))
+    recipe = resolve_paths(load_recipe(folder / "recipe.yaml"))
     return recipe, open_datasets(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())
+
+
+def reader_arm(opened: Any, changes: dict[str, Any]) -> Any:
+    """The parts of the small recognizer with other settings of the model, its model ready to read, and a batch."""
+    from trimtab.build import build
+
+    recipe, datasets = opened
+    parts = build(recipe.model_copy(update={"model": recipe.model.model_copy(update=changes)}), datasets)
+    return parts, parts.model.eval(), parts.examples.few()
 
 
 def _recipe() -> dict[str, Any]:

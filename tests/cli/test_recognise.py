@@ -41,7 +41,9 @@ def test_a_list_is_scored(run, tmp_path, capsys):
     assert "CER" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [["missing.png"], ["--head", "attention", "{labels}"], ["--score", "missing.tsv"]])
+@pytest.mark.parametrize(
+    "arguments", [["missing.png"], ["--head", "attention", "{labels}"], ["--score", "missing.tsv"]]
+)
 def test_wrong_input_ends_with_two_and_no_traceback(run, tmp_path, capsys, arguments):
     labels = write_images(tmp_path / "set", ["12"])
     given = [each.format(labels=labels) for each in arguments]

@@ -12,7 +12,8 @@ def test_a_preset_is_filled_and_what_is_written_beside_it_wins():
 
 
 @pytest.mark.parametrize(
-    "changes", [{"patch": [32, 5]}, {"patch": [0, 4]}, {"dim": 30}, {"heads": 3}, {"registers": -1}, {"drop_path": 1}]
+    "changes",
+    [{"patch": [32, 5]}, {"patch": [0, 4]}, {"dim": 30}, {"heads": 3}, {"registers": -1}, {"drop_path": 1}],
 )
 def test_sizes_that_do_not_fit_are_refused(changes):
     with pytest.raises(ValidationError):

@@ -3,13 +3,16 @@
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from trimtab.cli.arguments import Device, Run
 from trimtab.cli.output_place import check_output
 from trimtab.cli.streams import opened_output
+
+if TYPE_CHECKING:
+    from trimtab.tasks.recognition.recognizer import Recognized
 
 
 class Head(StrEnum):
@@ -59,30 +62,26 @@ def recognise(
 
     paths = [] if score else image_files(images)
     recognizer = load_recognizer(run, device=device, head=None if head is None else head.value)
+    failed = 0
     with opened_output(output) as written:
         if score:
             found = score_list(recognizer, images)
             written.write(
-                json.dumps(found.to_dict(), ensure_ascii=False) + "\n" if as_json else found.render() + "\n"
+                f"{json.dumps(found.to_dict(), ensure_ascii=False) if as_json else found.render()}\n"
             )
             return
-        failed = 0
         for each in recognizer.recognize(paths):
             failed += bool(each.error)
             if each.error:
                 typer.echo(f"{each.image}: {each.error}", err=True)
-            if as_json:
-                told: dict[str, Any] = {
-                    "image": each.image,
-                    "text": each.text,
-                    "confidence": round(each.confidence, 6),
-                }
-                written.write(
-                    json.dumps(told | ({"error": each.error} if each.error else {}), ensure_ascii=False)
-                    + "\n"
-                )
-            elif not each.error:
-                written.write(f"{each.image}\t{each.text}\n")
+            if as_json or not each.error:
+                written.write((_object(each) if as_json else f"{each.image}\t{each.text}") + "\n")
     if failed:
         typer.echo(f"{failed} of {len(paths)} images could not be read", err=True)
         raise typer.Exit(1)
+
+
+def _object(found: "Recognized") -> str:
+    """What was read in an image, as JSON."""
+    told = {"image": found.image, "text": found.text, "confidence": round(found.confidence, 6)}
+    return json.dumps(told | ({"error": found.error} if found.error else {}), ensure_ascii=False)
