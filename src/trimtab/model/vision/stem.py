@@ -44,9 +44,8 @@ class ConvStem(nn.Module):
         count = max(halvings)
         widths = [channels, *(max(LEAST_WIDTH, dim >> (count - each)) for each in range(1, count + 1))]
         self.patch = patch
-        self.strides = [
-            tuple(2 if number >= count - each else 1 for each in halvings) for number in range(count)
-        ]
+        # The side that needs fewer halvings has them first: what follows then has less to do.
+        self.strides = [tuple(2 if number < each else 1 for each in halvings) for number in range(count)]
         self.convolutions = nn.ModuleList(
             nn.Conv2d(before, after, 3, stride=stride, padding=1)
             for before, after, stride in zip(widths, widths[1:], self.strides, strict=False)
