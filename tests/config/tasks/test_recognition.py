@@ -30,3 +30,11 @@ def test_a_recipe_names_what_contradicts_the_task(tmp_path):
         load_recipe(
             image_recipe(tmp_path, task="translation", model={"kind": "encoder_decoder", "preset": "tiny"})
         )
+
+
+def test_images_and_charset_cannot_be_null(tmp_path):
+    from trimtab.config.load import load_recipe
+
+    for key in ("data.images", "data.charset"):
+        with pytest.raises(InputError, match="cannot do without it"):
+            load_recipe(image_recipe(tmp_path), [f"{key}=null"])

@@ -79,6 +79,14 @@ def _of_corpus(path: str, files: ParallelFiles) -> Iterator[Complaint]:
 
 def _texts_alone(recipe: Recipe) -> Iterator[Complaint]:
     data = recipe.data
+    for key in ("images", "charset"):
+        if getattr(data, key) is None:
+            yield Complaint(
+                path=f"data.{key}",
+                what="recognition cannot do without it",
+                got="null",
+                fix="leave it out to take the defaults, or set its keys",
+            )
     for key in ("tokenizer", "source_tokenizer"):
         if key in data.model_fields_set and getattr(data, key) is not None:
             yield Complaint(
