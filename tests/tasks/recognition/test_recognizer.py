@@ -21,7 +21,7 @@ def test_a_recognizer_reads_files_arrays_and_images_alike(image_run, tmp_path):
     bad = list(recognizer.recognize([path, b"none", np.zeros((3, 3, 7), np.uint8), tmp_path / "gone.png"]))
     assert [bool(each.error) for each in bad] == [False, True, True, True]
     with pytest.raises(InputError, match="one image in place of a list"):
-        recognizer.recognize(path)
+        recognizer.recognize(str(path))
     for head in ("ctc", "attention"):
         assert load_recognizer(image_run, head=head).head == head
 

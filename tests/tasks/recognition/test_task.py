@@ -44,4 +44,4 @@ def test_ctc_reads_a_small_set_without_an_error(tmp_path, own_cache):
            "checkpoint.every": "400 steps", "data.valid": {"images": "train"}},
     )  # fmt: skip
     result = train(recipe, out=tmp_path / "run")
-    assert read_journal(result.run / "evaluations.jsonl")[-1]["cer"] == 0
+    assert [*read_journal(result.run / "evaluations.jsonl")][-1]["cer"] == 0

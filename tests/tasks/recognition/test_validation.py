@@ -8,7 +8,7 @@ from trimtab.tasks.recognition.task import RECOGNITION
 
 
 def test_a_run_writes_readings_with_their_references(image_run):
-    evaluations = read_journal(image_run / "evaluations.jsonl")
+    evaluations = list(read_journal(image_run / "evaluations.jsonl"))
     assert {"cer", "wer", "exact", "loops", "loss"} <= evaluations[-1].keys()
     (first, *_) = read_journal(image_run / "samples.jsonl")
     assert first["reference"] == small_lines(12, seed=2)[0]

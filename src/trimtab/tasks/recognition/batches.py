@@ -157,6 +157,12 @@ class BatchShape:
     sort: bool
     """A step is sorted by width before it is cut, for models that pad rows."""
 
+    @property
+    def tails(self) -> int:
+        """Segments that fill up the streams of a batch, as many in both: attention of texts to images pairs them."""
+        of_images, of_texts = self.columns / self.widest, self.characters / self.longest
+        return math.ceil(max(of_images, of_texts)) if self.fixed else 0
+
 
 def plan_shape(
     step: StepConfig,
@@ -302,10 +308,8 @@ def strip_of(images: Ragged, sizes: np.ndarray, shape: BatchShape) -> Patches:
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     total = rows * columns if shape.fixed else int(offsets[-1])
     longest = shape.rows * shape.widest if shape.fixed else int(lengths.max())
-    stream = stream_of(
-        np.concatenate(numbers), offsets, total=total, longest=longest, segments=shape.examples, fixed=shape.fixed,
-        fill=int(np.flatnonzero(~real.reshape(-1))[0]),
-    )  # fmt: skip
+    empty = int(np.flatnonzero(~real.reshape(-1))[0])
+    stream = stream_of(np.concatenate(numbers), offsets, shape, total=total, longest=longest, fill=empty)
     return Patches(
         torch.from_numpy(pixels),
         torch.from_numpy(real),
@@ -321,29 +325,19 @@ def text_stream(ids: Ragged, shape: BatchShape, *, start: int) -> Stream:
     fed[ids.offsets[:-1]] = start
     longest = shape.longest if shape.fixed else int(ids.lengths.max())
     total = shape.characters if shape.fixed else len(fed)
-    return stream_of(
-        fed, ids.offsets, total=total, longest=longest, segments=shape.examples, fixed=shape.fixed, fill=start
-    )
+    return stream_of(fed, ids.offsets, shape, total=total, longest=longest, fill=start)
 
 
 def stream_of(
-    ids: np.ndarray,
-    offsets: np.ndarray,
-    *,
-    total: int,
-    longest: int,
-    segments: int,
-    fixed: bool,
-    fill: int,
+    ids: np.ndarray, offsets: np.ndarray, shape: BatchShape, *, total: int, longest: int, fill: int
 ) -> Stream:
-    """A flat stream of these segments. Where the shape is fixed, segments of `fill` no longer than `longest` come after
-    them up to `total`, and repeated boundaries up to one number of segments."""
-    used, real = int(offsets[-1]), len(offsets) - 1
-    if fixed:
-        tails = -(-total // longest)
-        tail = np.minimum(total, np.arange(1, tails + 1) * longest + used)
+    """A flat stream of these segments. Where the shape is fixed, what is left up to `total` is shared out evenly among
+    segments of `fill`, none longer than `longest`, and repeated boundaries follow up to one number of segments."""
+    used, count = int(offsets[-1]), len(offsets) - 1
+    if shape.fixed:
+        tail = used + -(-np.arange(1, shape.tails + 1) * (total - used) // shape.tails)
         offsets = np.concatenate([offsets, tail])
-        offsets = np.pad(offsets, (0, segments - real), mode="edge")
+        offsets = np.pad(offsets, (0, shape.examples - count), mode="edge")
     lengths = np.diff(offsets)
     return Stream(
         ids=torch.from_numpy(_filled(ids, total, fill)),

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from trimtab.config.vision_model import VisionModel
 from trimtab.model.block import CrossAttention, DecoderBlock, SelfAttention, Source
 from trimtab.model.feed_forward import GATED, FeedForward
-from trimtab.model.init import FIRST_GAIN, xavier
+from trimtab.model.init import xavier
 from trimtab.model.positions.build import Sizes, build_positions
 from trimtab.model.sequence_layout import SequenceLayout, sequence_layout
 from trimtab.model.session import Session
@@ -26,6 +26,9 @@ from trimtab.types import Stream
 FIRST_STD = 0.1
 """Of the logits of an untrained CTC head whose vectors have unit variance: so small that it gives every id the same
 probability."""
+FIRST_LOGIT = 1.0
+"""With which an untrained decoder predicts its own input. A translator begins with 4 (`model.init`), which is little
+beside thousands of pieces and much beside a few dozen characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,5 +208,4 @@ def init_reader(model: LineReader, config: VisionModel, *, seed: int) -> None:
     if config.has_decoder:
         weight = model.embedding.weight
         weight.copy_(torch.randn(weight.shape, generator=generator) / math.sqrt(config.dim))
-        gain = model.decoder.norm.weight
-        gain.fill_(min(1.0, FIRST_GAIN / math.sqrt(config.dim)))
+        model.decoder.norm.weight.fill_(FIRST_LOGIT / math.sqrt(config.dim))
