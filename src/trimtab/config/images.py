@@ -100,6 +100,9 @@ class Rendering(Settings):
     line."""
     neighbors: float = Field(default=0.15, ge=0, le=1)
     """How often parts of a line above or below show at the edge, as in crops of a page."""
+    ligatures: float = Field(default=0.5, ge=0, le=1)
+    """How often a line has the ligatures of its font, such as that of f and i, as most print and PDF files have them.
+    """
     jpeg: float = Field(default=0.2, ge=0, le=1)
     """How often the image is compressed as JPEG and decompressed again, with a quality of 30 to 90."""
     low_resolution: float = Field(default=0.3, ge=0, le=1)

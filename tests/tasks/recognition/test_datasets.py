@@ -14,7 +14,7 @@ def test_what_cannot_be_read_is_counted_with_its_line_and_in_a_validation_set_an
     (tmp_path / "train" / "3.png").write_bytes(b"damaged")
     Image.new("L", (1, 1)).save(tmp_path / "train" / "5.png")
     Image.new("L", (4, 40)).save(tmp_path / "train" / "7.png")  # too narrow for its characters
-    run = train(recipe, out=tmp_path / "run", overrides=["length=20 steps"]).run
+    run = train(recipe, out=tmp_path / "run", overrides=["length=12 steps"]).run
     (ledger,) = json.loads((run / "data_ledger.json").read_text())["corpora"]
     lines = {reason: each["lines"] for reason, each in ledger["dropped"].items()}
     assert lines == {
