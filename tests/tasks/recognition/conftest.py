@@ -2,7 +2,6 @@ import pytest
 from PIL import ImageFont
 
 from tests.image_run import image_recipe, image_sources
-from trimtab.build import build
 from trimtab.launch import train
 from trimtab.tasks.recognition.fonts import open_fonts
 
@@ -18,12 +17,6 @@ def opened_both(own_cache, tmp_path_factory):
     """The same with both heads and registers."""
     changes = {"model.head": "both", "model.registers": 2}
     return image_sources(tmp_path_factory.mktemp("both"), **changes)
-
-
-@pytest.fixture
-def parts(opened):
-    """Fresh parts for each test."""
-    return build(*opened)
 
 
 @pytest.fixture(scope="session")

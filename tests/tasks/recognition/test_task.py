@@ -24,6 +24,7 @@ def test_no_check_before_the_first_step_finds_anything(which, request):
     assert [f"{each.code} {each.message}" for each in preflight(parts)] == []
 
 
+@pytest.mark.slow
 def test_a_run_that_resumes_and_a_replay_end_with_the_same_bits(image_run, tmp_path):
     folder = tmp_path / "again"
     recipe = image_recipe(folder, **{"model.head": "both"})
