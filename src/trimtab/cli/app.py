@@ -18,6 +18,8 @@ from trimtab.cli.export import export
 from trimtab.cli.fit import fit
 from trimtab.cli.generate import generate
 from trimtab.cli.init import demo, init, schema
+from trimtab.cli.recognise import recognise
+from trimtab.cli.render import render
 from trimtab.cli.replay import replay
 from trimtab.cli.report import report, watch
 from trimtab.cli.rules import rules
@@ -45,7 +47,9 @@ tokenizer_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Train 
 vocabulary_app = typer.Typer(
     cls=CommandGroup, no_args_is_help=True, help="Trim or extend the vocabulary of a trained model."
 )
-data_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Inspect and clean training data.")
+data_app = typer.Typer(
+    cls=CommandGroup, no_args_is_help=True, help="Inspect, clean and render training data."
+)
 
 
 def _print_version(wanted: bool) -> bool:
@@ -61,7 +65,7 @@ def _root(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Train, evaluate and export transformers for translation, text and classification, with sound defaults."""
+    """Train, evaluate and export transformers for text and images of text, with sound defaults."""
 
 
 def _check(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
@@ -97,6 +101,7 @@ for command in (
     generate,
     serve,
     classify,
+    recognise,
     evaluate,
     score,
     average,
@@ -118,6 +123,7 @@ app.command("explain", cls=HelpfulCommand, context_settings={"ignore_unknown_opt
 tokenizer_app.command("train", cls=HelpfulCommand)(guarded(train_tokenizer))
 data_app.command("inspect", cls=HelpfulCommand)(guarded(inspect))
 data_app.command("clean", cls=HelpfulCommand)(guarded(clean))
+data_app.command("render", cls=HelpfulCommand)(guarded(render))
 vocabulary_app.command("trim", cls=HelpfulCommand)(guarded(trim))
 vocabulary_app.command("extend", cls=HelpfulCommand)(guarded(extend))
 app.add_typer(vocabulary_app, name="vocabulary")

@@ -11,7 +11,7 @@ COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
     "Data": ("data", "tokenizer"),
     "Train": ("train", "fit", "check", "report", "watch", "runs", "replay"),
     "Use a model": (
-        *("translate", "generate", "classify", "serve", "evaluate", "score"),
+        *("translate", "generate", "classify", "recognise", "serve", "evaluate", "score"),
         *("average", "export", "shortlist", "vocabulary"),
     ),
     "Look up": ("explain", "rules", "schema", "completion"),
@@ -92,6 +92,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab classify runs/labels < texts.txt",
         "trimtab classify all-MiniLM-L6-v2 --adapter runs/labels < texts.txt",
     ),
+    "recognise": (
+        "trimtab recognise runs/ocr line1.png line2.png",
+        "trimtab recognise runs/ocr scans --json",
+        "trimtab recognise runs/ocr --score test/labels.tsv",
+    ),
     "evaluate": (
         "trimtab evaluate runs/my --source dev.en --reference dev.de",
         "trimtab evaluate runs/my@last --source dev.en --reference dev.de --metric ter --json",
@@ -156,7 +161,15 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab tokenizer train --input train.en --input train.de --out tokenizer",
         "trimtab tokenizer train --input train.en --out tokenizer --vocabulary-size 8000 --model bpe",
     ),
-    "data": ("trimtab data inspect my.yaml", "trimtab data clean my.yaml --out clean"),
+    "data": (
+        "trimtab data inspect my.yaml",
+        "trimtab data clean my.yaml --out clean",
+        "trimtab data render lines.txt --font /usr/share/fonts/truetype/dejavu --out images",
+    ),
+    "data render": (
+        "trimtab data render lines.txt --font /usr/share/fonts/truetype/dejavu --out images",
+        "trimtab data render lines.txt --font fonts --count 10000 --seed 2 --augment --out images",
+    ),
     "data inspect": ("trimtab data inspect my.yaml", "trimtab data inspect my.yaml --json --limit 10000"),
     "data clean": (
         "trimtab data clean my.yaml --out clean",

@@ -19,6 +19,7 @@ class Kind(StrEnum):
     TRANSLATION = "translation"
     LANGUAGE_MODEL = "language_model"
     CLASSIFICATION = "classification"
+    RECOGNITION = "recognition"
 
 
 def init(

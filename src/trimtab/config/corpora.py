@@ -6,12 +6,13 @@ from typing import Any, Literal, TypeVar, cast
 
 from pydantic import Field, model_validator
 
+from trimtab.config.images import Rendering
 from trimtab.config.settings import Settings, refused
 from trimtab.metrics.metric import BleuTokenizer
 
 Files = TypeVar("Files", bound="ParallelFiles")
 Learn = Literal["all", "answers"]
-FilesKey = Literal["text", "documents", "dataset", "pairs", "source"]
+FilesKey = Literal["text", "images", "documents", "dataset", "pairs", "source"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +31,15 @@ class FilesKind:
 
 KINDS = (
     FilesKind("text", ("text", "source", "target")),
+    FilesKind("images", ("images", "source", "target")),
     FilesKind("documents", ("documents",), "the name of a list of sentences"),
     FilesKind("dataset", ("dataset",), "the name of a column"),
     FilesKind("pairs", ("pairs",), "the name or the number of a column", by_number=True),
     FilesKind("source", ("source", "target")),
 )
 """In this order: the last needs no key of its own. A new way to name files is a field and a line here."""
+ONE_PATH = ("text", "images")
+"""Kinds whose one path is that of both sides."""
 
 
 class ParallelFiles(Settings):
@@ -73,6 +77,11 @@ class ParallelFiles(Settings):
         return next(kind for kind in KINDS if getattr(self, kind.key, None) is not None)
 
     @property
+    def is_one_path(self) -> bool:
+        """Whether `source` and `target` are the same path as the key that names its kind."""
+        return self.kind.key in ONE_PATH
+
+    @property
     def paths(self) -> dict[str, str]:
         """Its files, or its folder, by their keys."""
         return {key: str(getattr(self, key)) for key in self.kind.paths}
@@ -86,7 +95,11 @@ class ParallelFiles(Settings):
     def with_paths(self: Files, change: Callable[[str], str]) -> Files:
         """The same corpus at other paths."""
         paths = {**self.paths, **self.files_beside}
-        return self.model_copy(update={key: change(path) for key, path in paths.items()})
+        update: dict[str, Any] = {key: change(path) for key, path in paths.items()}
+        drawn: Rendering | None = getattr(self, "render", None)
+        if drawn is not None:
+            update["render"] = drawn.model_copy(update={"fonts": tuple(map(change, drawn.fonts))})
+        return self.model_copy(update=update)
 
     @property
     def reads(self) -> tuple[object, ...]:
@@ -100,9 +113,9 @@ class ParallelFiles(Settings):
             raise ValueError("split: given without a `dataset`")
         if self.states and self.pairs is None:
             raise ValueError("states: given without a `pairs` file")
-        others = [f"`{each.key}`" for each in KINDS[1:-1] if getattr(self, each.key) is not None]
+        others = [f"`{each.key}`" for each in KINDS[1:-1] if getattr(self, each.key, None) is not None]
         others = [other for other in others if other != f"`{kind.key}`"]
-        if others and kind.key != "text":
+        if others and not self.is_one_path:
             raise ValueError(f"{kind.key}: given together with {' and '.join(others)}; leave one of them out")
         for side, value in sides.items():
             if isinstance(value, int) and kind.key == "source":
@@ -134,6 +147,14 @@ class TrainCorpus(ParallelFiles):
     then has `messages`, or `prompt` and `completion`, or Alpaca's `instruction`, `input` and `output`; the chat
     template of the pretrained tokenizer writes them out, each answer in a row of its own behind the whole conversation
     up to it, and the symbol that ends it counts too."""
+    images: str | None = None
+    """Path of images of text with what they say, for `task: recognition`: a folder, or a file that lists them. A .tsv
+    or .txt file has a path, a tab and the text on each line, as the label files of PaddleOCR; a .jsonl file has objects
+    with `image` and `text`; a .json file is docTR's `labels.json`. A folder holds such a file (`labels.tsv`,
+    `labels.jsonl`, `labels.json` or `rec_gt_train.txt`), or beside each image its text in a file whose name ends with
+    .gt.txt. The paths of images start from the folder of the list, or from `images/` in it."""
+    render: Rendering | None = None
+    """Draws the lines of `text` as images, for `task: recognition`: `{fonts: [/usr/share/fonts/truetype/dejavu]}`."""
     weight: float = Field(default=1.0, gt=0, le=1000)
     """Factor on the natural sampling rate of the corpus: 2 shows each line twice per epoch. Never changes the loss."""
     both_directions: bool = False
@@ -151,7 +172,7 @@ class TrainCorpus(ParallelFiles):
 
     @model_validator(mode="after")
     def _text_alone(self) -> "TrainCorpus":
-        check_text_alone(self, self.text)
+        check_one_path(self, self.text, self.images)
         if self.alignments == "":
             raise ValueError("alignments: is empty")
         if self.text is not None and self.alignments is not None:
@@ -184,6 +205,10 @@ class ValidFiles(ParallelFiles):
     models."""
     learn: Learn = "all"
     """What of a `text` counts in the loss, as in `data.train`."""
+    images: str | None = None
+    """Path of images of text with what they say, as in `data.train`."""
+    render: Rendering | None = None
+    """Draws the lines of `text` as images, as in `data.train`; each line has one image, which stays the same."""
     bleu_tokenizer: BleuTokenizer = "13a"
     """How sacreBLEU splits words: languages without spaces need char, zh or ja-mecab."""
 
@@ -194,34 +219,41 @@ class ValidFiles(ParallelFiles):
 
     @model_validator(mode="after")
     def _text_alone(self) -> "ValidFiles":
-        check_text_alone(self, self.text)
+        check_one_path(self, self.text, self.images)
         return self
 
 
 def with_text_on_both_sides(value: Any) -> Any:
-    """The files with the path of a `text` as source and target too."""
+    """The files with the path of a `text`, or of `images`, as source and target too."""
     if not isinstance(value, Mapping):
         return value
     given = dict(cast("Mapping[str, Any]", value))
-    text = given.get("text")
-    if text == "":
-        raise ValueError("text: is empty")
-    return {"source": text, "target": text, **given} if isinstance(text, str) else given
+    for key in ONE_PATH:
+        path = given.get(key)
+        if path == "":
+            raise ValueError(f"{key}: is empty")
+        if isinstance(path, str):
+            return {"source": path, "target": path, **given}
+    return given
 
 
-def check_text_alone(files: ParallelFiles, text: str | None) -> None:
-    """Refuses other files beside a text."""
-    if text is None:
+def check_one_path(files: ParallelFiles, text: str | None, images: str | None) -> None:
+    """Refuses other files beside a text or images."""
+    path = images if text is None else text
+    if path is None:
         return
-    others = [f"`{side}`" for side in ("source", "target") if getattr(files, side) != text]
-    others += [f"`{kind.key}`" for kind in KINDS[1:-1] if getattr(files, kind.key) is not None]
+    kind = files.kind.key
+    others = [f"`{side}`" for side in ("source", "target") if getattr(files, side) != path]
+    others += [
+        f"`{each.key}`" for each in KINDS[:-1] if each.key != kind and getattr(files, each.key) is not None
+    ]
     if others:
         raise refused(
-            "text",
+            kind,
             "is source and target at once, and other files stand beside it",
             got=" and ".join(others),
-            allowed="`text` alone, or source and target without it",
-            fix=f"leave {' and '.join(others)} out, or `text`",
+            allowed=f"`{kind}` alone, or source and target without it",
+            fix=f"leave {' and '.join(others)} out, or `{kind}`",
         )
 
 

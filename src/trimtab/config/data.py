@@ -6,6 +6,7 @@ from typing import Any, Literal, cast
 from pydantic import Field, field_validator
 
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
+from trimtab.config.images import CharsetConfig, ImageConfig
 from trimtab.config.settings import Settings
 from trimtab.config.tokenizer import SentencePieceTokenizer, Tokenizer
 from trimtab.config.transforms import Transform
@@ -62,6 +63,10 @@ class DataConfig(Settings):
     source_tokenizer: SentencePieceTokenizer | None = None
     """A separate vocabulary for the source, for languages in different scripts. Each tokenizer is then trained on the
     lines of its side, and tags are pieces of this one. By default both sides share `tokenizer`."""
+    images: ImageConfig | None = None
+    """How images become what the model reads; for `task: recognition`, where it has defaults."""
+    charset: CharsetConfig | None = None
+    """The characters that can be read; for `task: recognition`, where it has defaults."""
     transforms: tuple[Transform, ...] = ()
     """Applied to each pair in this order while reading, before tokenization; `denoise` is applied after it."""
     max_tokens: int = Field(default=256, ge=2, le=65536)
@@ -95,6 +100,6 @@ def is_one_set(value: Any) -> bool:
     if not isinstance(value, Mapping):
         return False
     given = cast("Mapping[str, Any]", value)
-    if given.keys().isdisjoint({"source", "target", "pairs", "documents", "text"}):
+    if given.keys().isdisjoint({"source", "target", "pairs", "documents", "text", "images"}):
         return False
     return not all(isinstance(part, Mapping | ParallelFiles) for part in given.values())

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any, cast
 
 from trimtab.config.corpora import TrainCorpus, ValidFiles
+from trimtab.config.data import DataConfig
 from trimtab.config.run import Recipe
 from trimtab.config.settings import Settings
 
@@ -22,8 +23,10 @@ def render_recipe(recipe: Recipe) -> str:
 def _fields(settings: Settings) -> dict[str, Any]:
     fields = type(settings).model_fields
     values = {name: getattr(settings, name) for name in fields}
-    if isinstance(settings, TrainCorpus | ValidFiles) and settings.text is not None:
+    if isinstance(settings, TrainCorpus | ValidFiles) and settings.is_one_path:
         del values["source"], values["target"]  # are the same path, and filled in again when it is read
+    if isinstance(settings, DataConfig) and settings.charset is not None:
+        del values["tokenizer"]  # of images: a tokenizer that nothing reads
     off: tuple[Any, ...] = (None, "", (), {})
     return {
         name: value for name, value in values.items() if value not in off or value != fields[name].default

@@ -21,6 +21,7 @@ from trimtab.config.step import StepConfig
 from trimtab.config.task_facts import Task, TaskFacts, facts_of, with_task_defaults
 from trimtab.config.trackers import TrackerName
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.config.vision_model import VisionModel
 from trimtab.metrics.catalogue import MetricName
 from trimtab.units import Duration
 
@@ -28,7 +29,7 @@ Weights = Literal["raw", "ema"]
 """As they were trained, or their moving average (`step.ema`)."""
 
 Model = Annotated[
-    EncoderDecoderModel | DecoderModel | PretrainedModel | TransformersModel | EncoderModel,
+    EncoderDecoderModel | DecoderModel | PretrainedModel | TransformersModel | EncoderModel | VisionModel,
     Field(discriminator="kind"),
 ]
 
@@ -117,17 +118,19 @@ class Recipe(Settings):
     usual_kinds: ClassVar[Mapping[str, str]] = MappingProxyType({"model": "encoder_decoder"})
 
     task: Task = "translation"
-    """What to train: a translation model, a language model, or a classifier of texts. A language model has
+    """What to train: a translation model, a language model, a classifier of texts, or a model that reads lines of text
+    in images (`recognition`). A language model has
     `model: {kind: decoder}` and reads `text` corpora, or parallel ones as rows of source and target. Its defaults
     differ for `loss.label_smoothing` (0), `data.tokenizer.normalization` (identity) and the metrics of `evaluate`. With
     `classification` the model is `{kind: encoder}`, `source` names the texts and `target` their labels, and each
     example is one target: the defaults are `step.tokens_per_step: 256`, which are examples, `loss.label_smoothing: 0`
-    and the metrics of labels."""
+    and the metrics of labels. With `recognition` the model is `{kind: vision}`, corpora are `images` or a `text` with
+    `render`, and targets are characters and the end of each line."""
     data: DataConfig
     """What to read, and how text becomes ids."""
     model: Model
-    """The architecture: an encoder-decoder, a decoder for language models, an encoder for classification, or for each
-    task a pretrained model."""
+    """The architecture: an encoder-decoder, a decoder for language models, an encoder for classification, a vision
+    transformer for recognition, or for the tasks on text a pretrained model."""
     adapter: LoraAdapter | None = None
     """Train an adapter beside frozen weights of a pretrained model, or of the run that `model.warm_start` names:
     `adapter: {kind: lora, rank: 16}`. By default all weights are trained."""

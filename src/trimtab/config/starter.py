@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from trimtab.config.starter_text import CLASSIFICATION, LANGUAGE_MODEL
+from trimtab.config.starter_text import CLASSIFICATION, LANGUAGE_MODEL, RECOGNITION
 
-RecipeKind = Literal["translation", "language_model", "classification"]
+RecipeKind = Literal["translation", "language_model", "classification", "recognition"]
 
 
 def init_recipe(kind: RecipeKind = "translation") -> str:
@@ -96,4 +96,5 @@ _STARTERS: dict[RecipeKind, str] = {
     "translation": _TRANSLATION,
     "language_model": LANGUAGE_MODEL,
     "classification": CLASSIFICATION,
+    "recognition": RECOGNITION,
 }

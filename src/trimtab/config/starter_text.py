@@ -136,3 +136,73 @@ checkpoint:
 # The same seed and data give the same order of examples and the same first weights.
 seed: 1
 """
+
+RECOGNITION = """\
+# A recipe for trimtab: one file that says the whole run of a recognizer, which reads lines of text in images.
+#
+#   trimtab train recipe.yaml --smoke      overfit one batch in about a minute to check the whole pipeline
+#   trimtab train recipe.yaml              the run; it becomes the folder runs/recipe
+#   trimtab recognise runs/recipe line1.png line2.png
+#   trimtab recognise runs/recipe --score test/labels.tsv     error rates, and what is mistaken for what
+#
+# Needs `pip install "trimtab[train,vision]"`. Any key can be changed for one run:
+#   trimtab train recipe.yaml step.optimizer.learning_rate=3e-4
+# A length is a number and its unit: 500 steps, 3 epochs, 2M tokens (here: characters), 30 minutes.
+
+task: recognition
+
+data:
+  # Images with their texts: a list (.tsv or PaddleOCR's .txt with path, tab, text; .jsonl with image and text; docTR's
+  # labels.json), or a folder with such a list or with a .gt.txt beside each image. Or a text whose lines are drawn anew
+  # each time they are seen, with the fonts of files and folders. weight 2 shows a corpus twice as often.
+  train:
+    - {images: train/labels.tsv, weight: 1.0}
+    - {text: lines.txt, render: {fonts: [/usr/share/fonts/truetype/dejavu]}}
+  # Held-out images that the run is judged by. Several sets have names: valid: {scans: {images: ...}, photos: {...}}
+  valid: {images: dev/labels.tsv}
+  # Every image is brought to this height, whatever its width; wider ones are squeezed, or dropped and counted
+  # (too_wide: drop). augment: null reads them as they are.
+  images: {fit: height, size: 32, max_width: 1024}
+  # Which characters there are follows from the training texts, or from a `file` with one on each line.
+  charset: {normalization: nfc}
+  # Longest text in characters, its end included; longer ones are dropped and counted.
+  max_tokens: 128
+
+# tiny, small, base or big. head: ctc reads column by column and learns quickly; attention writes like a language model
+# and needs far more data; both trains the second with the help of the first. Any value can be set beside the preset.
+model: {kind: vision, preset: small, head: ctc}
+
+step:
+  # Characters that one update of the weights is made from.
+  tokens_per_step: 4096
+  # How many of them run at once. Halve it when memory runs out: the result stays the same.
+  tokens_per_micro_batch: 4096
+  # auto takes bf16 where the GPU has it, fp16 with loss scaling on older GPUs, fp32 on a CPU.
+  precision: auto
+  # The learning rate is the first thing to tune: try half and double.
+  optimizer: {kind: adamw, learning_rate: 1.0e-3, betas: [0.9, 0.98], weight_decay: 0.01}
+  # Up over the warmup, then down to zero at `length`. Others: linear_warmup, warmup_stable_decay, constant.
+  schedule: {kind: cosine, warmup: 200 steps}
+  # Scales gradients down to this norm.
+  clip: {kind: global_norm, at: 1.0}
+
+# How long to train.
+length: 10000 steps
+
+evaluate:
+  # Read the validation sets: error rates of characters and words, share of lines without an error, share of loops.
+  every: 500 steps
+  metrics: [cer, wer, exact, loops]
+  # Which score chooses the best checkpoint; `trimtab recognise` takes that one.
+  best: {metric: cer}
+  # Stop after so many evaluations without a new best; null continues to the end.
+  patience: null
+
+checkpoint:
+  # `trimtab train recipe.yaml --resume` continues from the newest one.
+  every: 500 steps
+  keep: 3
+
+# The same seed and data give the same order of images, the same rendering, and the same first weights.
+seed: 1
+"""

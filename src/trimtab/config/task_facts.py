@@ -9,7 +9,7 @@ from typing import Any, Literal, assert_never, cast, get_args
 
 from trimtab.metrics.catalogue import MetricGroup
 
-Task = Literal["translation", "language_model", "classification"]
+Task = Literal["translation", "language_model", "classification", "recognition"]
 TASKS: tuple[Task, ...] = get_args(Task)
 IDENTITY = "identity"
 """How sentencepiece normalises for language models: not at all, so that a text comes back as it was."""
@@ -100,6 +100,28 @@ CLASSIFICATION = TaskFacts(
         ("evaluate.best.metric", "accuracy"),
     ),
 )
+RECOGNITION = TaskFacts(
+    model_kinds=("vision",),
+    other_kinds="recognition reads images",
+    one_row=False,
+    scores_follow_from_the_loss=False,
+    metrics=("readings",),
+    targets="characters",
+    each_target="a character",
+    batches="batches",
+    mismatch="each image shows its text, not mirrored or rotated, and large enough to be read",
+    writes_text=False,
+    command="trimtab recognise",
+    defaults=(
+        ("data.images", {}),
+        ("data.charset", {}),
+        ("loss.label_smoothing", 0.0),
+        ("step.tokens_per_step", 4096),
+        ("step.cuda_graph", "off"),
+        ("evaluate.metrics", ["cer", "wer", "exact", "loops"]),
+        ("evaluate.best.metric", "cer"),
+    ),
+)
 
 
 def facts_of(task: Task) -> TaskFacts:
@@ -111,6 +133,8 @@ def facts_of(task: Task) -> TaskFacts:
             return LANGUAGE_MODEL
         case "classification":
             return CLASSIFICATION
+        case "recognition":
+            return RECOGNITION
         case _:
             assert_never(task)
 

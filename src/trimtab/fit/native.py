@@ -12,6 +12,7 @@ from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.positions import PositionSettings
 from trimtab.config.run import Model, Recipe
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.config.vision_model import VisionModel
 from trimtab.errors import InputError, input_error
 from trimtab.fit.shape import Layer, Shape, Stack, Weights
 from trimtab.fit.vocabulary import LABELS, Vocabulary
@@ -44,6 +45,13 @@ def shape_of(model: Model, vocabulary: Vocabulary, *, max_tokens: int) -> Shape:
             return _classifier(model, vocabulary, positions)
         case TransformersModel():
             raise not_planned(model)
+        case VisionModel():
+            raise input_error(
+                "a model that reads images has no plan: what its convolutions keep for the backward pass is not known",
+                got=f"{model.kind}, with `task: recognition`",
+                allowed="the models of text",
+                fix="start `trimtab train`: it tries the longest micro-batch first and says at once if it does not fit",
+            )
         case _:
             assert_never(model)
 

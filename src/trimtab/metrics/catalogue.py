@@ -5,14 +5,18 @@ from typing import TYPE_CHECKING, Literal, assert_never
 
 from trimtab.metrics.accuracy import ACCURACY
 from trimtab.metrics.bleu import BLEU
+from trimtab.metrics.cer import CER
 from trimtab.metrics.chrf import CHRF
 from trimtab.metrics.chrfpp import CHRFPP
 from trimtab.metrics.comet import COMET
+from trimtab.metrics.exact import EXACT
+from trimtab.metrics.loops import LOOPS
 from trimtab.metrics.loss import LOSS
 from trimtab.metrics.macro_f1 import MACRO_F1
-from trimtab.metrics.metric import LabelMetric, LossMetric, Metric, Nats, TranslationMetric
+from trimtab.metrics.metric import LabelMetric, LossMetric, Metric, Nats, ReadingMetric, TranslationMetric
 from trimtab.metrics.perplexity import BITS_PER_BYTE, BYTE_PERPLEXITY, PERPLEXITY
 from trimtab.metrics.ter import TER
+from trimtab.metrics.wer import WER
 
 METRICS: tuple[Metric, ...] = (
     LOSS,
@@ -25,6 +29,10 @@ METRICS: tuple[Metric, ...] = (
     TER,
     ACCURACY,
     MACRO_F1,
+    CER,
+    WER,
+    EXACT,
+    LOOPS,
 )
 ON_REQUEST: tuple[TranslationMetric, ...] = (COMET,)
 """Metrics of evaluations alone: they need a setting that recipes have no key for."""
@@ -38,12 +46,15 @@ OF_TRANSLATIONS = {metric.name: metric for metric in METRICS if isinstance(metri
 """Metrics for which something is translated, by name."""
 OF_LABELS = {metric.name: metric for metric in METRICS if isinstance(metric, LabelMetric)}
 """Metrics of classifiers, by name."""
+OF_READINGS = {metric.name: metric for metric in METRICS if isinstance(metric, ReadingMetric)}
+"""Metrics of texts that were read in images, by name."""
 OF_THE_LOSS = {
     metric.name: metric for metric in METRICS if isinstance(metric, LossMetric) and metric.of_texts
 }
 """Metrics of language models, which follow from the loss and the number of bytes, by name."""
-MetricGroup = Literal["texts", "translations", "labels"]
-"""What metrics are of: texts by their loss, translations beside their references, labels beside the true ones."""
+MetricGroup = Literal["texts", "translations", "labels", "readings"]
+"""What metrics are of: texts by their loss, translations beside their references, labels beside the true ones,
+texts that were read beside what is written."""
 _BY_NAME = {metric.name: metric for metric in (*METRICS, *ON_REQUEST)}
 
 
@@ -56,6 +67,8 @@ def metrics_in(group: MetricGroup) -> Mapping[str, Metric]:
             return OF_TRANSLATIONS
         case "labels":
             return OF_LABELS
+        case "readings":
+            return OF_READINGS
         case _:
             assert_never(group)
 

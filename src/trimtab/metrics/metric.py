@@ -5,7 +5,7 @@ one imports it when it runs.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -144,7 +144,55 @@ class LabelMetric:
     """Whether short lines and tables show it too, and not only logs and JSON."""
 
 
-Metric = LossMetric | TranslationMetric | LabelMetric
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readings:
+    """What was read in images, beside what they say."""
+
+    outputs: Sequence[str]
+    references: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingMetric:
+    """A metric of texts that were read in images."""
+
+    name: str
+    """In recipes, logs and JSON."""
+    label: str
+    """For people."""
+    about: str
+    """What it is, in a phrase."""
+    compute: Callable[[Readings], float]
+    digits: int = 4
+    """Behind the point, in the short lines of a run."""
+    fine_digits: int = 4
+    """Behind the point, where models are compared."""
+    lower_is_better: bool = True
+    brief: bool = True
+    """Whether short lines and tables show it too, and not only logs and JSON."""
+
+
+Metric = LossMetric | TranslationMetric | LabelMetric | ReadingMetric
+
+
+def edit_distance(one: Sequence[Hashable], other: Sequence[Hashable]) -> int:
+    """The smallest number of insertions, deletions and substitutions that make one sequence the other (Levenshtein
+    1966), by the bit-parallel algorithm of Hyyrö 2003, figure 2, whose words are Python's whole numbers."""
+    if not one or not other:
+        return len(one) + len(other)
+    places: dict[Hashable, int] = {}
+    for number, item in enumerate(one):
+        places[item] = places.get(item, 0) | 1 << number
+    full, last = (1 << len(one)) - 1, 1 << (len(one) - 1)
+    up, down, distance = full, 0, len(one)
+    for item in other:
+        match = places.get(item, 0)
+        diagonal = (((match & up) + up) ^ up) | match | down
+        right, left = down | ~(diagonal | up) & full, up & diagonal
+        distance += bool(right & last) - bool(left & last)
+        right, left = right << 1 | 1, left << 1
+        up, down = (left | ~(diagonal | right)) & full, right & diagonal & full
+    return distance
 
 
 def check_aligned(translations: Sequence[str], references: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -12,9 +13,40 @@ from torch import Tensor
 from trimtab.model.attention_cached import at_any_length, hidden_by, next_bias, next_logits, stream_at
 from trimtab.model.attention_padded import pad_rows
 from trimtab.model.block import Attend
-from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.model.sequence_layout import sequence_layout
+from trimtab.model.positions.kind import Positions
+from trimtab.model.sequence_layout import SequenceLayout, sequence_layout
+from trimtab.model.stack import Stack
 from trimtab.types import Stream
+
+
+@runtime_checkable
+class ReadsSource(Protocol):
+    """A model whose decoder attends to what an encoder made of a source: of text, or of images."""
+
+    config: Any
+    """Whose `decoder` has the settings of the decoder's layers."""
+    decoder: Stack
+    target_positions: Positions
+    max_positions: int
+    num_ids: int
+
+    @property
+    def padded(self) -> bool:
+        """Whether attention runs over padded rows."""
+        ...
+
+    @property
+    def output_matrix(self) -> Float[Tensor, "rows dim"]:
+        """What the decoder's output is scored by."""
+        ...
+
+    def encode(self, stream: Stream, layout: SequenceLayout) -> Float[Tensor, "source_tokens dim"]:
+        """The encoder's output for each slot of the source."""
+        ...
+
+    def embed_target(self, stream: Stream) -> Float[Tensor, "tokens dim"]:
+        """Vectors of the target tokens with what their positions add."""
+        ...
 
 
 @dataclass(slots=True)
@@ -31,7 +63,7 @@ class BlockCache:
 class Session:
     """`rows` sources being translated, `width` hypotheses each; see `types.DecoderSession`."""
 
-    def __init__(self, model: EncoderDecoder, source: Stream, *, rows: int, width: int) -> None:
+    def __init__(self, model: ReadsSource, source: Stream, *, rows: int, width: int) -> None:
         self.model, self.rows, self.width, self.past = model, rows, width, 0
         self.short_output: Float[Tensor, "short dim"] | None = None
         """The rows of the output layer that are left where it was cut."""

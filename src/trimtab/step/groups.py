@@ -4,7 +4,8 @@ from torch import nn
 
 
 def parameter_groups(model: nn.Module) -> tuple[dict[str, nn.Parameter], dict[str, nn.Parameter]]:
-    """Named parameters with weight decay (matrices of linear maps) and without (embeddings, norms, biases).
+    """Named parameters with weight decay (matrices of linear maps and convolutions) and without (embeddings, norms,
+    biases).
 
     Tied parameters appear once, under their first name. Every trainable parameter is in exactly one group.
     """

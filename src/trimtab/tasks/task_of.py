@@ -7,6 +7,7 @@ from trimtab.config.run import Recipe
 from trimtab.progress import Progress
 from trimtab.tasks.classification.task import CLASSIFICATION
 from trimtab.tasks.language_model.task import LANGUAGE_MODEL
+from trimtab.tasks.recognition.task import RECOGNITION
 from trimtab.tasks.task import Task
 from trimtab.tasks.translation.task import TRANSLATION
 
@@ -20,6 +21,8 @@ def task_of(recipe: Recipe) -> Task:
             return LANGUAGE_MODEL
         case "classification":
             return CLASSIFICATION
+        case "recognition":
+            return RECOGNITION
         case _:
             assert_never(recipe.task)
 

@@ -1,7 +1,6 @@
 import pytest
 
 from tests.label_run import label_recipe, label_sources
-from trimtab.build import build
 from trimtab.launch import train
 
 
@@ -9,12 +8,6 @@ from trimtab.launch import train
 def opened(own_cache, tmp_path_factory):
     """Recipe and opened data of the small classifier."""
     return label_sources(tmp_path_factory.mktemp("labels"))
-
-
-@pytest.fixture
-def parts(opened):
-    """Fresh parts for each test."""
-    return build(*opened)
 
 
 @pytest.fixture(scope="session")

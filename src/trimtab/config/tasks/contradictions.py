@@ -9,6 +9,7 @@ from trimtab.config.task_facts import TASKS, facts_of
 from trimtab.config.tasks.classification import classification_contradictions
 from trimtab.config.tasks.guided_alignment import alignment_contradictions
 from trimtab.config.tasks.language_model import language_model_contradictions
+from trimtab.config.tasks.recognition import image_contradictions, recognition_contradictions
 from trimtab.config.tasks.translation import translation_contradictions
 from trimtab.metrics.catalogue import MetricGroup, metrics_in
 
@@ -18,6 +19,8 @@ def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     yield from _model_kind(recipe)
     yield from _metrics(recipe)
     yield from alignment_contradictions(recipe)
+    if recipe.task != "recognition":
+        yield from image_contradictions(recipe)
     match recipe.task:
         case "translation":
             yield from translation_contradictions(recipe)
@@ -25,6 +28,8 @@ def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             yield from language_model_contradictions(recipe)
         case "classification":
             yield from classification_contradictions(recipe)
+        case "recognition":
+            yield from recognition_contradictions(recipe)
         case _:
             assert_never(recipe.task)
 
@@ -48,11 +53,12 @@ OF_GROUP: tuple[tuple[MetricGroup, str], ...] = (
     ("texts", "a metric of language models"),
     ("translations", "a metric of translations"),
     ("labels", "a metric of classifiers"),
+    ("readings", "a metric of texts that are read in images"),
 )
 
 
 def _metrics(recipe: Recipe) -> Iterator[Complaint]:
-    texts = any(files.text is not None for files in recipe.data.valid.values())
+    texts = any(files.text is not None and files.render is None for files in recipe.data.valid.values())
     groups: list[MetricGroup] = list(recipe.facts.metrics)
     if texts:
         groups = groups[:1]  # the sets are documents, of which nothing is translated

@@ -1,4 +1,4 @@
-"""Checks that weight decay applies to the matrices of linear maps and nothing else."""
+"""Checks that weight decay applies to the matrices of linear maps, convolutions among them, and nothing else."""
 
 from collections.abc import Iterator
 
@@ -14,6 +14,7 @@ from trimtab.training.preflight.weights import named
 
 MOST = 0.5
 """Share of a weight that is taken off in the check."""
+LINEAR = (nn.Linear, nn.Conv1d, nn.Conv2d)
 LOST_IN_ROUNDING = 1e-5
 """A smaller share is too small to be looked at in float32."""
 
@@ -21,7 +22,7 @@ LOST_IN_ROUNDING = 1e-5
 def decay_where_it_belongs(parts: Checked) -> Iterator[Finding]:
     """One update from gradients of zero, which moves only what is decayed."""
     decay = parts.recipe.step.optimizer.weight_decay
-    linear = {f"{name}.weight" for name, each in parts.model.named_modules() if isinstance(each, nn.Linear)}
+    linear = {f"{name}.weight" for name, each in parts.model.named_modules() if isinstance(each, LINEAR)}
     multipliers = {name: each for name, each in parts.learning_rate.multipliers.items() if name in linear}
     rate = (min(1.0, MOST / decay) if decay else 1.0) / max(multipliers.values())
     shares = {name: rate * decay * multiplier for name, multiplier in multipliers.items()}

@@ -63,9 +63,10 @@ def _put_data(told: Told, tree: Branches) -> None:
     put(told, "corpora", tree.where("data.train", [file for file in files if isinstance(file, str)]))
     put(told, "validation", tree.where("data.valid", bool(data.valid)))
     put(told, "sequence_length", tree.at("data.max_tokens"))
-    if isinstance(data.tokenizer, SentencePieceTokenizer):
+    if isinstance(data.tokenizer, SentencePieceTokenizer) and data.charset is None:
         put(told, "vocab_size", tree.at("data.tokenizer.vocabulary_size"))
-    put(told, "shared_vocabulary", tree.where("data.tokenizer", True))
+    if data.charset is None:
+        put(told, "shared_vocabulary", tree.where("data.tokenizer", True))
     put(told, "dataloader_workers", tree.at("data.workers"))
 
 

@@ -1,0 +1,87 @@
+"""`trimtab recognise`: the text in images of lines."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trimtab.cli.arguments import Device, Run
+from trimtab.cli.output_place import check_output
+from trimtab.cli.streams import opened_output
+
+if TYPE_CHECKING:
+    from trimtab.tasks.recognition.recognizer import Recognized
+
+
+class Head(StrEnum):
+    """What writes the text."""
+
+    CTC = "ctc"
+    ATTENTION = "attention"
+
+
+def recognise(
+    run: Run,
+    images: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="IMAGE...",
+            help="Images of one line each; a folder stands for its images. With --score, one list of images with their "
+            "texts, as in `data.train`.",
+        ),
+    ],
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Written when it is complete; by default stdout.")
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print one JSON object per image; with --score, one with the scores."),
+    ] = False,
+    score: Annotated[
+        bool,
+        typer.Option(
+            "--score", help="Compare with the texts of the list: error rates and what is mistaken for what."
+        ),
+    ] = False,
+    head: Annotated[
+        Head | None, typer.Option(help="Which head reads, of a model with both; by default the decoder.")
+    ] = None,
+    device: Device = None,
+) -> None:
+    """Read images of text lines with a trained recognizer.
+
+    Prints for each image its path and its text, tab-separated, in the order given. An image that cannot be read is
+    named on stderr, and the exit code is then 1.
+    """
+    check_output(output, inputs={}, models=[run])
+    from trimtab.tasks.recognition.recognizer import load_recognizer
+    from trimtab.tasks.recognition.scoring import score_list
+    from trimtab.tasks.recognition.sources import image_files
+
+    paths = [] if score else image_files(images)
+    recognizer = load_recognizer(run, device=device, head=None if head is None else head.value)
+    failed = 0
+    with opened_output(output) as written:
+        if score:
+            found = score_list(recognizer, images)
+            written.write(
+                f"{json.dumps(found.to_dict(), ensure_ascii=False) if as_json else found.render()}\n"
+            )
+            return
+        for each in recognizer.recognize(paths):
+            failed += bool(each.error)
+            if each.error:
+                typer.echo(f"{each.image}: {each.error}", err=True)
+            if as_json or not each.error:
+                written.write((_object(each) if as_json else f"{each.image}\t{each.text}") + "\n")
+    if failed:
+        typer.echo(f"{failed} of {len(paths)} images could not be read", err=True)
+        raise typer.Exit(1)
+
+
+def _object(found: "Recognized") -> str:
+    """What was read in an image, as JSON."""
+    told = {"image": found.image, "text": found.text, "confidence": round(found.confidence, 6)}
+    return json.dumps(told | ({"error": found.error} if found.error else {}), ensure_ascii=False)

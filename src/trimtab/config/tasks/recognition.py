@@ -1,0 +1,163 @@
+"""Recognition: what corpora, images, model, loss and exports it takes; and images in the recipe of another task."""
+
+from collections.abc import Iterator
+
+from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
+from trimtab.config.problems import Complaint
+from trimtab.config.run import Recipe
+from trimtab.config.vision_model import VisionModel
+
+EXAMPLE = "{images: lines.tsv}, or {text: lines.txt, render: {fonts: [FOLDER]}}"
+
+
+def recognition_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+    """Corpora, a tokenizer or transforms that are for another task, and patches that do not fit the images."""
+    for path, files in _files(recipe):
+        yield from _of_corpus(path, files)
+    for check in (_texts_alone, _patches, _loss, _step, _export):
+        yield from check(recipe)
+
+
+def image_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+    """Images in the recipe of a task on text."""
+    for path, files in _files(recipe):
+        for key in ("images", "render"):
+            if getattr(files, key, None) is not None:
+                yield _of_images(f"{path}.{key}", recipe)
+    for key in ("images", "charset"):
+        if getattr(recipe.data, key) is not None:
+            yield _of_images(f"data.{key}", recipe)
+
+
+def _of_images(path: str, recipe: Recipe) -> Complaint:
+    return Complaint(
+        path=path,
+        what="a task on text reads no images",
+        got=f"{path.rpartition('.')[2]}, with task {recipe.task}",
+        fix="remove it, or set `task: recognition`",
+    )
+
+
+def _files(recipe: Recipe) -> Iterator[tuple[str, ParallelFiles]]:
+    for number, corpus in enumerate(recipe.data.train):
+        yield f"data.train.{number}", corpus
+    for name, files in recipe.data.valid.items():
+        yield "data.valid" if name == "valid" else f"data.valid.{name}", files
+
+
+def _of_corpus(path: str, files: ParallelFiles) -> Iterator[Complaint]:
+    assert isinstance(files, TrainCorpus | ValidFiles)
+    if files.images is None and files.text is None:
+        yield Complaint(
+            path=path,
+            what="no images",
+            got=f"`{files.kind.key}`, with task recognition",
+            allowed=EXAMPLE,
+            fix="name a list of images, or a text whose lines are rendered",
+        )
+    if files.images is None and files.text is not None and files.render is None:
+        yield Complaint(
+            path=f"{path}.text",
+            what="a text alone shows no images",
+            got=f"text: {files.text}",
+            allowed=EXAMPLE,
+            fix="add `render` with the fonts that its lines are drawn with",
+        )
+    if files.images is not None and files.render is not None:
+        yield Complaint(
+            path=f"{path}.render",
+            what="images are read and not rendered",
+            got="render beside images",
+            allowed=EXAMPLE,
+            fix="remove it, or name a `text` in place of `images`",
+        )
+    if files.tags:
+        yield Complaint(
+            path=f"{path}.tags", what="images have no tags", got=" and ".join(files.tags), fix="remove them"
+        )
+
+
+def _texts_alone(recipe: Recipe) -> Iterator[Complaint]:
+    data = recipe.data
+    for key in ("images", "charset"):
+        if getattr(data, key) is None:
+            yield Complaint(
+                path=f"data.{key}",
+                what="recognition cannot do without it",
+                got="null",
+                fix="leave it out to take the defaults, or set its keys",
+            )
+    for key in ("tokenizer", "source_tokenizer"):
+        if key in data.model_fields_set and getattr(data, key) is not None:
+            yield Complaint(
+                path=f"data.{key}",
+                what="texts are read character by character",
+                got=f"a {key.replace('_', ' ')}, with task recognition",
+                fix="remove it; `data.charset` says which characters there are",
+            )
+    for place, transform in enumerate(data.transforms):
+        yield Complaint(
+            path=f"data.transforms.{place}",
+            what="a transform of pairs of texts",
+            got=f"{transform.kind}, with task recognition",
+            fix="remove it; images are changed by `data.images.augment`, texts by `data.charset.normalization`",
+        )
+
+
+def _patches(recipe: Recipe) -> Iterator[Complaint]:
+    model, images = recipe.model, recipe.data.images
+    if not isinstance(model, VisionModel) or images is None:
+        return
+    height = model.patch[0]
+    if images.fit == "height" and images.size % height:
+        yield Complaint(
+            path="model.patch",
+            what="the height of the images is no multiple of that of a patch",
+            got=f"patches {height} pixels high, with data.images.size {images.size}",
+            allowed=", ".join(str(side) for side in (2, 4, 8, 16, 32, 64) if images.size % side == 0),
+            fix=f"set `model.patch: [{images.size & -images.size}, {model.patch[1]}]`, or `data.images.size` to "
+            f"{-(-images.size // height) * height}",
+        )
+
+
+def _loss(recipe: Recipe) -> Iterator[Complaint]:
+    model, loss = recipe.model, recipe.loss
+    if not isinstance(model, VisionModel) or model.head != "ctc":
+        return
+    off = {"label_smoothing": loss.label_smoothing, "z_loss": loss.z_loss, "truncate": loss.truncate}
+    for key, value in off.items():
+        if value:
+            yield Complaint(
+                path=f"loss.{key}",
+                what="a term of the cross-entropy, which CTC does not have",
+                got=f"{value}, with `model.head: ctc`",
+                fix="remove it, or set `model.head: both`",
+            )
+
+
+def _step(recipe: Recipe) -> Iterator[Complaint]:
+    if recipe.step.cuda_graph == "on":
+        yield Complaint(
+            path="step.cuda_graph",
+            what="steps over images have no fixed shape, so that they cannot be recorded",
+            got="on, with task recognition",
+            allowed="off or auto",
+            fix="remove it",
+        )
+    if recipe.loss.guided_alignment is not None:
+        yield Complaint(
+            path="loss.guided_alignment",
+            what="images have no words to align",
+            got="guided_alignment, with task recognition",
+            fix="remove it",
+        )
+
+
+def _export(recipe: Recipe) -> Iterator[Complaint]:
+    if recipe.export:
+        yield Complaint(
+            path="export",
+            what="no export target supports recognition yet",
+            got=", ".join(recipe.export),
+            fix="remove it",
+        )

@@ -1,0 +1,1 @@
+"""Recognition of text lines: an image of a line becomes its text."""

@@ -1,0 +1,206 @@
+"""A trained recognizer, ready to read images."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from PIL import Image
+
+from trimtab.checkpoint.load import Checkpoint
+from trimtab.checkpoint.resolve import resolve_checkpoint
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.config.given_path import RUN, path_text
+from trimtab.config.load import load_recipe
+from trimtab.config.run import Recipe
+from trimtab.device import choose_device
+from trimtab.errors import input_error
+from trimtab.inference.chosen_weights import chosen_weights
+from trimtab.inference.load import load_weights
+from trimtab.step.precision import resolve_precision
+from trimtab.tasks.recognition.batches import BatchShape, cut, rounded_up
+from trimtab.tasks.recognition.building import largest, reader_model
+from trimtab.tasks.recognition.charset import Charset, load_charset
+from trimtab.tasks.recognition.datasets import ImageReader, joined, reader_of
+from trimtab.tasks.recognition.model import LineReader
+from trimtab.tasks.recognition.pixels import (
+    BadImage,
+    check_size,
+    fitted,
+    in_channels,
+    load_image,
+    padded,
+    to_row,
+)
+from trimtab.tasks.recognition.reading import Reading, read_batch
+from trimtab.tasks.recognition.validation import main_head
+from trimtab.types import Ragged
+
+IMAGES_AT_ONCE = 256
+"""Images that are loaded ahead and read together."""
+COLUMNS_AT_ONCE = {"cuda": 65536, "cpu": 8192}
+"""Columns of patches of a batch, by the kind of device."""
+Given = Path | str | bytes | Image.Image | np.ndarray
+Head = Literal["ctc", "attention"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recognized:
+    """What is read in one image."""
+
+    image: str
+    """Its path; empty for one that has none."""
+    text: str
+    confidence: float
+    """0 to 1; see `reading.Reading`."""
+    error: str = ""
+    """Why it could not be read; the text is then empty and the confidence 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recognizer:
+    """A checkpoint's model on its device, with the characters that belong to it."""
+
+    recipe: Recipe
+    checkpoint: Checkpoint
+    model: LineReader
+    reader: ImageReader
+    head: Head
+
+    def __repr__(self) -> str:
+        return f"Recognizer({str(self.checkpoint.folder)!r}, {self.head}, {len(self.charset)} characters)"
+
+    @property
+    def charset(self) -> Charset:
+        """Which characters it can write."""
+        return self.reader.charset
+
+    def recognize(self, images: Iterable[Given]) -> Iterator[Recognized]:
+        """What is read in each image, in order and in bounded memory; images of similar width are read together.
+
+        An image is a path, the bytes of a file, a Pillow image, or an array `height width` or `height width 3` of 8
+        bits. One that cannot be read has an `error` in place of a text. Raises InputError for one path in place of a
+        list.
+        """
+        if isinstance(images, str | bytes | Path | Image.Image | np.ndarray):
+            raise input_error(
+                "images: one image in place of a list",
+                got=type(images).__name__,
+                allowed="a list of images",
+                fix="write [image]",
+            )
+        return self._in_blocks(iter(images))
+
+    def _in_blocks(self, images: Iterator[Given]) -> Iterator[Recognized]:
+        while block := list(islice(images, IMAGES_AT_ONCE)):
+            names = [str(each) if isinstance(each, str | Path) else "" for each in block]
+            rows = [self._row(each) for each in block]
+            good = [number for number, row in enumerate(rows) if not isinstance(row, BadImage)]
+            found = dict(zip(good, self._readings([rows[number] for number in good]), strict=True))
+            for number, (name, row) in enumerate(zip(names, rows, strict=True)):
+                if isinstance(row, BadImage):
+                    yield Recognized(name, "", 0.0, error=str(row))
+                else:
+                    yield Recognized(name, found[number].text, found[number].confidence)
+
+    def _row(self, given: Given) -> Any:
+        """The bytes of an image as it is read, or the BadImage."""
+        config = self.reader.images
+        try:
+            return to_row(padded(fitted(self._opened(given), config), self.reader.multiple))
+        except BadImage as bad:
+            return bad
+
+    def _opened(self, given: Given) -> Image.Image:
+        config = self.reader.images
+        match given:
+            case str() | Path() | bytes():
+                return load_image(Path(given) if isinstance(given, str) else given, config)
+            case np.ndarray():
+                try:
+                    image = Image.fromarray(given)
+                except (TypeError, ValueError) as error:
+                    raise BadImage(
+                        "unreadable image", f"an array {given.shape} {given.dtype}: {error}"
+                    ) from None
+            case _:
+                image = given
+        check_size(image.width, image.height, config)
+        return in_channels(image, config)
+
+    def _readings(self, rows: list[np.ndarray]) -> list[Reading]:
+        """By width, and in the order that they were given."""
+        order = sorted(range(len(rows)), key=lambda number: len(rows[number]))
+        images = joined([rows[number] for number in order])
+        nothing = Ragged.of([[self.charset.end]] * len(rows))
+        device = next(self.model.parameters()).device
+        found = list[Reading]()
+        for batch in cut(images, nothing, self._shape(device), start=self.charset.start):
+            found += read_batch(
+                self.model, batch.to(device), self.charset, head=self.head, most=self.recipe.data.max_tokens
+            )
+        back = dict(zip(order, found, strict=True))
+        return [back[number] for number in range(len(rows))]
+
+    def _shape(self, device: torch.device) -> BatchShape:
+        height, width = largest(self.recipe)
+        patch = self.reader.patch
+        return BatchShape(
+            patch=patch,
+            num_batches=1,
+            columns=rounded_up(max(COLUMNS_AT_ONCE.get(device.type, 8192), width // patch[1] + 1), 16),
+            rows=height // patch[0],
+            examples=IMAGES_AT_ONCE,
+            characters=IMAGES_AT_ONCE,
+            widest=width // patch[1],
+            longest=1,
+            fixed=False,
+            sort=False,
+        )
+
+
+def load_recognizer(spec: Path | str, *, device: str | None = None, head: Head | None = None) -> Recognizer:
+    """The recognizer of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision. `head` chooses between the heads of
+    a model that has both; by default it is the decoder.
+
+    Raises InputError if there is no such run or checkpoint, it is no recognizer or lacks this head, the checkpoint is
+    damaged, or recipe or characters are not those that it was trained with.
+    """
+    place = choose_device(device)
+    checkpoint = resolve_checkpoint(path_text(spec, name="run", allowed=RUN))
+    run = RunFolder(checkpoint.run)
+    recipe = load_recipe(run.recipe).recipe
+    if recipe.task != "recognition":
+        raise input_error(
+            f"{spec}: no recognizer",
+            got=f"a run with `task: {recipe.task}`",
+            allowed="a run with `task: recognition`",
+            fix="name a run of this task",
+        )
+    charset = load_charset(run.tokenizer)
+    trained_with = checkpoint.fingerprints.get("charset")
+    if charset.fingerprint != trained_with:
+        raise input_error(
+            f"{run.tokenizer}: not the characters that the model was trained with",
+            got=f"{len(charset)} characters, sha256 {charset.fingerprint[:16]}",
+            allowed=f"sha256 {str(trained_with)[:16]}, as checkpoint {checkpoint.folder.name} says",
+            fix="restore the characters of this run",
+        )
+    model = reader_model(recipe, charset)
+    heads = [
+        name
+        for name, there in (("attention", model.config.has_decoder), ("ctc", model.config.has_ctc))
+        if there
+    ]
+    if head is not None and head not in heads:
+        raise input_error("head: the model has no such head", got=str(head), allowed=" or ".join(heads))
+    load_weights(model, run, chosen_weights(checkpoint, recipe), checkpoint=checkpoint)
+    if place.type == "cuda":
+        half = torch.float16 if resolve_precision("auto", place) == "fp16_mixed" else torch.bfloat16
+        model = model.half_precision_copy(half)
+        model.kernel = "varlen"
+    chosen: Any = head or main_head(model)
+    return Recognizer(recipe, checkpoint, model.to(place).eval(), reader_of(recipe, charset), chosen)

@@ -1,0 +1,48 @@
+import pytest
+
+from tests.image_run import image_recipe
+from tests.short_run import model_sha
+from trimtab.build import build
+from trimtab.checkpoint.journal import read_journal
+from trimtab.launch import train
+from trimtab.replaying.replay import replay
+from trimtab.tasks.recognition.task import RECOGNITION
+from trimtab.tasks.task import Batching, ComputesLoss, Datasets
+from trimtab.training.preflight import preflight
+
+
+def test_what_it_gives_a_run_is_what_every_run_asks_for(parts):
+    assert parts.task is RECOGNITION
+    assert isinstance(parts.datasets, Datasets)
+    assert isinstance(parts.batching, Batching)
+    assert isinstance(parts.stepper.loss, ComputesLoss)
+
+
+@pytest.mark.parametrize("which", ["opened", "opened_both"])
+def test_no_check_before_the_first_step_finds_anything(which, request):
+    parts = build(*request.getfixturevalue(which))
+    assert [f"{each.code} {each.message}" for each in preflight(parts)] == []
+
+
+@pytest.mark.slow
+def test_a_run_that_resumes_and_a_replay_end_with_the_same_bits(image_run, tmp_path):
+    folder = tmp_path / "again"
+    recipe = image_recipe(folder, **{"model.head": "both"})
+    run = folder / "run"
+    train(recipe, out=run, overrides=["length=3 steps"])
+    train(recipe, out=run, resume=True)
+    assert model_sha(run, 6) == model_sha(image_run, 6)
+    assert replay(image_run, step=4).fault == "no_spike"
+
+
+@pytest.mark.slow
+def test_ctc_reads_a_small_set_without_an_error(tmp_path, own_cache):
+    recipe = image_recipe(
+        tmp_path,
+        **{"model": {"kind": "vision", "dim": 32, "heads": 2, "layers": 1, "feed_forward": 64, "patch": [16, 4],
+                     "dropout": 0.0},
+           "step.tokens_per_step": 256, "length": "400 steps", "evaluate.every": "100 steps",
+           "checkpoint.every": "400 steps", "data.valid": {"images": "train"}},
+    )  # fmt: skip
+    result = train(recipe, out=tmp_path / "run")
+    assert [*read_journal(result.run / "evaluations.jsonl")][-1]["cer"] == 0
