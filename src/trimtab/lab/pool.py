@@ -1,0 +1,159 @@
+"""Makes runs in several processes that share a device, and keeps their records, so that none is made twice."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trimtab.errors import RunFailed
+from trimtab.lab.runs import Run
+
+Record = dict[str, Any]
+Told = Callable[[Run, Record], None]
+LASTING = ("finished", "failed")
+"""Ends of a run that another try would not change."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """How long runs may be begun; a run is begun only where the slowest one so far would still end in time."""
+
+    seconds: float | None
+    begun: float = field(default_factory=time.monotonic)
+    slowest: float = 0.0
+
+    @property
+    def left(self) -> bool:
+        """Whether another run fits."""
+        if self.seconds is None:
+            return True
+        return time.monotonic() - self.begun + self.slowest < self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """The records of runs, a file each, by what was run where."""
+
+    folder: Path
+    place: str
+    """The machine and the versions: a run elsewhere is another run."""
+
+    def path(self, run: Run) -> Path:
+        """Where the record of a run is."""
+        return self.folder / f"{run.key}-{self.place}.json"
+
+    def get(self, run: Run) -> Record | None:
+        """The record of a run that has ended, if there is one."""
+        try:
+            return json.loads(self.path(run).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+
+    def put(self, run: Run, record: Record) -> None:
+        """Keeps it; whole or not at all."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        part = self.path(run).with_suffix(".part")
+        part.write_text(json.dumps(record) + "\n", encoding="utf-8")
+        part.replace(self.path(run))
+
+
+def make_all(
+    runs: Sequence[Run], *, cache: Cache, parallel: int, device: str | None, budget: Budget, told: Told
+) -> dict[str, Record]:
+    """The records of all runs by key, of those that the budget allows; those that are kept already are not made again.
+
+    Raises RunFailed where a run is refused, which no other seed would change, and where a process dies.
+    """
+    records = {run.key: found for run in runs if (found := cache.get(run)) is not None}
+    left = list({run.key: run for run in runs if run.key not in records}.values())
+    if not left:
+        return records
+    pool = ThreadPoolExecutor(parallel)
+    idle = [_Worker(cache.folder, device, number) for number in range(min(parallel, len(left)))]
+    workers, busy = list(idle), dict[Future[Record], tuple[Run, _Worker]]()
+    try:
+        while busy or (left and budget.left):
+            while left and idle and budget.left:
+                run, worker = left.pop(0), idle.pop()
+                busy[pool.submit(worker.make, run)] = run, worker
+            done, _ = wait(busy, return_when=FIRST_COMPLETED)
+            for future in done:
+                run, worker = busy.pop(future)
+                record = future.result()
+                if record["ended"] in LASTING:
+                    cache.put(run, record)
+                    records[run.key] = record
+                    budget.slowest = max(budget.slowest, record["seconds"])
+                told(run, record)
+                if record["ended"] == "refused":
+                    raise RunFailed(f"arm {run.arm!r}, seed {run.seed}: {record['error']}")
+                idle.append(worker)
+    finally:
+        for worker in workers:
+            worker.end()
+        pool.shutdown(cancel_futures=True)
+    return records
+
+
+class _Worker:
+    """A process of `trimtab.lab.worker`."""
+
+    def __init__(self, folder: Path, device: str | None, number: int) -> None:
+        self.folder = folder / f"worker-{os.getpid()}-{number}"
+        folder.mkdir(parents=True, exist_ok=True)
+        self.log_path = folder / f"worker-{number}.log"
+        self.log = self.log_path.open("w", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "trimtab.lab.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            encoding="utf-8",
+            env=_environment(device),
+        )
+
+    def make(self, run: Run) -> Record:
+        """Sends a run and waits for its record."""
+        job = {
+            "key": run.key,
+            "recipe": str(run.recipe.absolute()),
+            "overrides": run.overrides,
+            "folder": str(self.folder),
+            "tokenizers": str(self.folder.parent / "tokenizers"),
+        }
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            self.process.stdin.write(json.dumps(job) + "\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+        except (BrokenPipeError, ValueError):
+            answer = ""
+        if not answer:
+            code = self.process.wait()
+            raise RunFailed(
+                f"arm {run.arm!r}, seed {run.seed}: its process ended with {code}; see {self.log_path}"
+            )
+        return json.loads(answer)
+
+    def end(self) -> None:
+        """Ends the process, whatever it does."""
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+
+
+def _environment(device: str | None) -> dict[str, str]:
+    """One thread for each process, unless the user says otherwise, and the device that was asked for."""
+    chosen = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+    if device is not None:
+        kind, _, number = device.partition(":")
+        chosen["CUDA_VISIBLE_DEVICES"] = "" if kind == "cpu" else number or "0"
+    return {**os.environ, **chosen}
