@@ -9,6 +9,7 @@ from trimtab.config.optimizers import (
     AdamW,
     AdEMAMix,
     Lion,
+    Muon,
     Optimizer,
     StableAdamW,
 )
@@ -16,7 +17,7 @@ from trimtab.fit.shape import Weights
 
 WEIGHTS_AT_ONCE = 1 << 25
 """Of which `RoundedAdamW` has copies in float32."""
-PASSING = {"sgd": 20, "lion": 24, "adafactor": 28, "stable_adamw": 36, "ademamix": 44}
+PASSING = {"sgd": 20, "lion": 24, "adafactor": 28, "stable_adamw": 36, "ademamix": 44, "muon": 40}
 """Bytes for each number of the largest tensor, in updates of plain tensor operations."""
 ROUNDING = 14
 """For each number of a tensor that is rounded by chance."""
@@ -28,6 +29,10 @@ def kept_bytes(optimizer: Optimizer, trained: Sequence[Weights], rounded: Callab
     match optimizer:
         case StableAdamW() | AdEMAMix() | Lion() | SGD():
             return sum(each.count * optimizer.moments * rounded(4 * each.each) for each in trained)
+        case Muon():  # the momentum of a matrix; two moments of anything else
+            return sum(
+                each.count * (1 if each.part == "matrix" else 2) * rounded(4 * each.each) for each in trained
+            )
         case AdamW():  # a count of steps for each tensor too
             return sum(each.count * (2 * rounded(4 * each.each) + rounded(4)) for each in trained)
         case Adafactor():

@@ -19,6 +19,7 @@ from trimtab.metrics.catalogue import MetricName, metric_of
 
 FILE, SCALES = "experiment.yaml", "scales"
 Expected = Literal["better", "worse", "same"]
+Foreseen = Literal["confirmed", "refuted", "mixed", "no effect at this scale"]
 RECIPE = "recipe"
 """Key of an arm that is no override: the scale that this arm starts from."""
 
@@ -70,17 +71,19 @@ class Experiment(Settings):
     JSON file of its own name beside it; then there are no arms and predictions here."""
     scale: str = "small"
     """The recipe in `experiments/scales/` that all arms start from."""
-    common: dict[str, Any] = {}
+    common: dict[str, Any] = Field(default={})
     """Overrides of that recipe for all arms, by dotted key."""
-    arms: dict[str, dict[str, Any]] = {}
+    arms: dict[str, dict[str, Any]] = Field(default={})
     """What the arms differ in: overrides by dotted key. The key `recipe` names another scale to start from."""
     measure: Measure | None = None
     """What is compared."""
     predictions: tuple[Prediction, ...] = ()
     """What is expected, written and committed before the first run. The verdict is of all of them together."""
+    foreseen: Foreseen | None = None
+    """The verdict that its author expects, written with the predictions."""
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
     """Each arm is trained once with each; the arms of a seed read the same data in the same order."""
-    quick: dict[str, Any] = {}
+    quick: dict[str, Any] = Field(default={})
     """Further overrides for `--scale tiny`, where a key of the arms does not suit so short a run."""
     budget: str = ""
     """How much the whole experiment costs, in words."""

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from trimtab import __version__
 from trimtab.errors import input_error
 from trimtab.lab.experiment import Loaded
 from trimtab.lab.runs import Run
@@ -101,7 +102,9 @@ def plain(value: Any) -> Any:
 
 
 def installed(package: str) -> str | None:
-    """Version of a package, or None where it is not installed."""
+    """Version of a package, or None where it is not installed; trimtab may run from its sources."""
+    if package == "trimtab":
+        return __version__
     try:
         return version(package)
     except PackageNotFoundError:
