@@ -18,7 +18,7 @@ from pathlib import Path
 from trimtab.errors import TrimtabError
 from trimtab.lab.experiment import load_experiment, names_in
 from trimtab.lab.laboratory import Plan, run_experiments
-from trimtab.lab.table import described, row_of
+from trimtab.lab.table import described, table_of
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 RUNS = Path("runs/lab")
@@ -69,11 +69,11 @@ def run(args):
     except TrimtabError as error:
         said(f"stopped: {error}")
         code = error.exit_code
-    for name in names:
-        if (results / f"{name}.json").is_file():
-            row = row_of(EXPERIMENTS, name, result=results / f"{name}.json")
-            said(f"\n{name}\n{described(row)}")
     pack(args, results, time.perf_counter() - begun)
+    found = {name: results / f"{name}.json" for name in names if (results / f"{name}.json").is_file()}
+    for row in table_of(EXPERIMENTS, instead=found):
+        if row.name in found:
+            said(f"\n{row.name}\n{described(row)}")
     for log in sorted(args.runs.glob("worker-*.log"))[:2] if code else []:
         said(f"{log}:\n{log.read_text(errors='replace')[-2000:]}")
     return code

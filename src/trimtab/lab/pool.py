@@ -68,15 +68,13 @@ def make_all(
 ) -> dict[str, Record]:
     """The records of all runs by key, of those that the budget allows; those that are kept already are not made again.
 
-    Raises RunFailed where a run is refused, which no other seed would change, and where a process dies.
+    Raises RunFailed after all of them where runs were refused or their process died: the others are kept.
     """
     records = {run.key: found for run in runs if (found := cache.get(run)) is not None}
     left = list({run.key: run for run in runs if run.key not in records}.values())
-    if not left:
-        return records
-    pool = ThreadPoolExecutor(parallel)
     idle = [_Worker(cache.folder, device, number) for number in range(min(parallel, len(left)))]
-    workers, busy = list(idle), dict[Future[Record], tuple[Run, _Worker]]()
+    workers, busy, amiss = list(idle), dict[Future[Record], tuple[Run, _Worker]](), list[str]()
+    pool = ThreadPoolExecutor(max(1, len(workers)))
     try:
         while busy or (left and budget.left):
             while left and idle and budget.left:
@@ -84,39 +82,44 @@ def make_all(
                 busy[pool.submit(worker.make, run)] = run, worker
             done, _ = wait(busy, return_when=FIRST_COMPLETED)
             for future in done:
-                run, worker = busy.pop(future)
-                record = future.result()
+                (run, worker), record = busy.pop(future), future.result()
                 if record["ended"] in LASTING:
                     cache.put(run, record)
                     records[run.key] = record
                     budget.slowest = max(budget.slowest, record["seconds"])
+                else:
+                    amiss.append(f"arm {run.arm!r}, seed {run.seed}: {record['error']}")
                 told(run, record)
-                if record["ended"] == "refused":
-                    raise RunFailed(f"arm {run.arm!r}, seed {run.seed}: {record['error']}")
                 idle.append(worker)
     finally:
         for worker in workers:
             worker.end()
         pool.shutdown(cancel_futures=True)
+    if amiss:
+        raise RunFailed(f"{len(amiss)} runs could not be made, the first of them: {amiss[0]}")
     return records
 
 
 class _Worker:
-    """A process of `trimtab.lab.worker`."""
+    """A process of `trimtab.lab.worker`, and another one where it dies."""
 
     def __init__(self, folder: Path, device: str | None, number: int) -> None:
-        self.folder = folder / f"worker-{os.getpid()}-{number}"
         folder.mkdir(parents=True, exist_ok=True)
+        self.folder, self.device = folder / f"worker-{os.getpid()}-{number}", device
         self.log_path = folder / f"worker-{number}.log"
         self.log = self.log_path.open("w", encoding="utf-8")
-        self.process = subprocess.Popen(
+        self.ended = False
+        self.process = self._started()
+
+    def _started(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
             [sys.executable, "-m", "trimtab.lab.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
             text=True,
             encoding="utf-8",
-            env=_environment(device),
+            env=_environment(self.device),
         )
 
     def make(self, run: Run) -> Record:
@@ -125,26 +128,26 @@ class _Worker:
             "key": run.key,
             "recipe": str(run.recipe.absolute()),
             "overrides": run.overrides,
-            "folder": str(self.folder),
-            "tokenizers": str(self.folder.parent / "tokenizers"),
+            "folder": str(self.folder.absolute()),
+            "tokenizers": str(self.folder.parent.absolute() / "tokenizers"),
         }
+        begun = time.monotonic()
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         try:
             self.process.stdin.write(json.dumps(job) + "\n")
             self.process.stdin.flush()
-            answer = self.process.stdout.readline()
-        except (BrokenPipeError, ValueError):
-            answer = ""
-        if not answer:
-            code = self.process.wait()
-            raise RunFailed(
-                f"arm {run.arm!r}, seed {run.seed}: its process ended with {code}; see {self.log_path}"
-            )
-        return json.loads(answer)
+            return json.loads(self.process.stdout.readline())
+        except (BrokenPipeError, ValueError):  # nothing, or half a line
+            self.process.kill()
+            error = f"its process ended with {self.process.wait()}; see {self.log_path}"
+            if not self.ended:
+                self.process = self._started()
+            return {"ended": "stopped", "error": error, "seconds": round(time.monotonic() - begun, 1)}
 
     def end(self) -> None:
         """Ends the process, whatever it does."""
+        self.ended = True
         self.process.kill()
         self.process.wait()
         self.log.close()

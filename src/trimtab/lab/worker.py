@@ -28,6 +28,18 @@ def main() -> None:
     for line in sys.stdin:
         job = json.loads(line)
         answer(records, made(job))
+        release_memory()
+
+
+def release_memory() -> None:
+    """What a run leaves on the device is given back before the next one, for others that share it."""
+    import gc
+
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def answer(records: TextIO, record: dict[str, Any]) -> None:
