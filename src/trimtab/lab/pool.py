@@ -71,7 +71,11 @@ def make_all(
     Raises RunFailed after all of them where runs were refused or their process died: the others are kept.
     """
     records = {run.key: found for run in runs if (found := cache.get(run)) is not None}
-    left = list({run.key: run for run in runs if run.key not in records}.values())
+    first: dict[str, Run] = {}
+    for run in runs:
+        if run.key not in records:
+            first.setdefault(run.key, run)  # of runs that are the same, the first one names it
+    left = list(first.values())
     idle = [_Worker(cache.folder, device, number) for number in range(min(parallel, len(left)))]
     workers, busy, amiss = list(idle), dict[Future[Record], tuple[Run, _Worker]](), list[str]()
     pool = ThreadPoolExecutor(max(1, len(workers)))
