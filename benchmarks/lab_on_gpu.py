@@ -5,7 +5,8 @@
 
 As `trimtab lab run`, which needs the packages of the command line as well. Without names it runs all experiments that
 have arms, those of ORDER first. The file has the records of all runs, so that after `--unpack` the same call continues;
-`--unpack` also puts the results of the experiments' own scale beside the experiments.
+`--unpack` also puts the results of the experiments' own scale beside the experiments. It is written after each run, whole
+or not at all; after `--seconds` what still runs is stopped.
 """
 
 import argparse
@@ -65,11 +66,18 @@ def run(args):
     )
     code = 0
     try:
-        run_experiments([load_experiment(EXPERIMENTS, name) for name in names], plan, say=said)
+        run_experiments(
+            [load_experiment(EXPERIMENTS, name) for name in names],
+            plan,
+            say=said,
+            after_each=lambda: pack(args, results, time.perf_counter() - begun),
+        )
     except TrimtabError as error:
         said(f"stopped: {error}")
         code = error.exit_code
-    pack(args, results, time.perf_counter() - begun)
+    if args.out is not None:
+        pack(args, results, time.perf_counter() - begun)
+        said(f"{args.out}, after {time.perf_counter() - begun:.0f} s")
     found = {name: results / f"{name}.json" for name in names if (results / f"{name}.json").is_file()}
     for row in table_of(EXPERIMENTS, instead=found):
         if row.name in found:
@@ -80,7 +88,7 @@ def run(args):
 
 
 def pack(args, results, seconds):
-    """One JSON file: name of each file, and its text as JSON."""
+    """One JSON file: name of each file, and its text as JSON; whole or not at all."""
     if args.out is None:
         return
     files = {
@@ -88,8 +96,9 @@ def pack(args, results, seconds):
         "records": {path.name: json.loads(path.read_text()) for path in sorted(args.runs.glob("*.json"))},
     }
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps({"seconds": round(seconds, 1), "scale": args.scale, **files}))
-    said(f"{len(files['records'])} records and {len(files['results'])} results in {args.out}")
+    part = args.out.with_name(f"{args.out.name}.part")
+    part.write_text(json.dumps({"seconds": round(seconds, 1), "scale": args.scale, **files}))
+    part.replace(args.out)
 
 
 def unpack(path, runs):

@@ -32,10 +32,10 @@ def test_p_is_the_area_under_the_density_added_up_in_strips(freedom, t):
 
 
 def test_the_incomplete_beta_function_has_its_ends_and_its_symmetry():
-    assert incomplete_beta(0.0, 2, 0.5) == 0
-    assert incomplete_beta(1.0, 2, 0.5) == 1
-    assert incomplete_beta(0.3, 2, 5) == pytest.approx(1 - incomplete_beta(0.7, 5, 2))
-    assert incomplete_beta(0.25, 1, 1) == pytest.approx(0.25)
+    assert incomplete_beta(0.0, 2.0, 0.5) == 0
+    assert incomplete_beta(1.0, 2.0, 0.5) == 1
+    assert incomplete_beta(0.3, 2.0, 5.0) == pytest.approx(1 - incomplete_beta(0.7, 5.0, 2.0))
+    assert incomplete_beta(0.25, 1.0, 1.0) == pytest.approx(0.25)
 
 
 def test_student_s_own_example():

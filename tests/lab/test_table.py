@@ -5,7 +5,6 @@ import pytest
 
 from tests.lab.laboratory import run_of, with_result, written
 from trimtab.errors import InputError
-from trimtab.lab.page import PAGE, PLOTS, lab_pages
 from trimtab.lab.table import described, row_of, table_of
 
 SAME, BETTER = (50.0, 51.0, 49.5, 50.2, 50.8), (52.1, 52.9, 51.6, 52.4, 52.7)
@@ -60,27 +59,3 @@ def test_a_result_that_is_none_is_refused(folder, text):
     (folder / "first" / "result.json").write_text(text)
     with pytest.raises(InputError, match="not a result"):
         table_of(folder)
-
-
-def test_the_page_has_a_line_and_a_section_for_each_and_a_plot_that_is_whole(folder):
-    pages = lab_pages(folder)
-    page, plot = pages[PAGE], pages[f"{PLOTS}/first.svg"]
-    assert "| [first](#first) | The other arm is better. | other against plain: +2.0" in page
-    assert "Written, and not run yet: third." in page
-    assert page.count("## ") == 2
-    import xml.etree.ElementTree as tree
-
-    root = tree.fromstring(plot)
-    circles = [each for each in root.iter() if each.tag.endswith("circle")]
-    assert len(circles) == 5 + 1
-    assert all(0 <= float(each.get("cx")) <= 720 for each in circles)
-
-
-def test_text_of_others_cannot_break_out_of_the_page(tmp_path):
-    loaded = written(tmp_path, "odd", expect="better")
-    path = loaded.folder / "experiment.yaml"
-    path.write_text(path.read_text().replace("The other arm is better.", '"a | <script>x</script> & b"'))
-    with_result(written(tmp_path, "odd", path.read_text(), expect="better"), plain=SAME, other=BETTER)
-    pages = lab_pages(tmp_path)
-    assert "<script>" not in "".join(pages.values())
-    assert "a \\| &lt;script&gt;" in pages[PAGE]

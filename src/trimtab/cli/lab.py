@@ -61,7 +61,7 @@ def run(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Begin no run that would end later: 30s, 10m, 2h. Continue later by the same command.",
+            help="End after this time: 30s, 10m, 2h. Runs that it cuts off are made anew; the same command continues.",
         ),
     ] = None,
     scale: Annotated[

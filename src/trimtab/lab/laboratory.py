@@ -10,11 +10,12 @@ from typing import Any
 
 from trimtab.errors import RunFailed, input_error
 from trimtab.lab.experiment import Loaded
-from trimtab.lab.pool import Budget, Cache, Record, make_all
+from trimtab.lab.pool import LASTING, Budget, Cache, Record, make_all
 from trimtab.lab.result import hardware, installed, made_result, write_result
 from trimtab.lab.runs import Run, runs_of
 
 Say = Callable[[str], None]
+After = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,18 +31,22 @@ class Plan:
     device: str | None = None
     """`cpu`, `cuda` or `cuda:N`; None for a GPU where there is one."""
     budget_s: float | None = None
-    """After this no run is begun that would end later."""
+    """After this no run is begun that would end later, and those that still run are stopped."""
     cache: Path
     """Records of the runs that have ended."""
     out: Path | None = None
     """Where results go, a file for each experiment; None for beside the experiments."""
 
 
-def run_experiments(experiments: Sequence[Loaded], plan: Plan, *, say: Say) -> list[dict[str, Any]]:
+def run_experiments(
+    experiments: Sequence[Loaded], plan: Plan, *, say: Say, after_each: After | None = None
+) -> list[dict[str, Any]]:
     """Runs all of them, in order, and writes a result for each; arms that several share are trained once.
 
-    Where the budget ends first, results have the seeds that there are, and the same call continues later. Raises
-    InputError for an arm that gives no recipe, before anything runs, and RunFailed where a process dies.
+    Results are written after each run that they have, so that whatever ends the process takes nothing that was made;
+    `after_each` is called then. Where the budget ends first, results have the seeds that there are, and the same call
+    continues later. Raises InputError for an arm that gives no recipe, before anything runs, and RunFailed where a
+    process dies.
     """
     with_arms = [each for each in experiments if each.experiment.script is None]
     planned = {each.name: runs_of(each, scale=plan.scale, seeds=plan.seeds) for each in with_arms}
@@ -56,24 +61,29 @@ def run_experiments(experiments: Sequence[Loaded], plan: Plan, *, say: Say) -> l
     )
     count = len(records)
 
+    def written(each: Loaded) -> dict[str, Any]:
+        kept = {run.key: found for run in planned[each.name] if (found := cache.get(run)) is not None}
+        scale = plan.scale or each.experiment.scale
+        result = made_result(each, planned[each.name], kept, scale=scale, machine=machine)
+        write_result(result_path(each, plan), result)
+        return result
+
     def told(run: Run, record: Record) -> None:
         nonlocal count
         count += 1
         say(f"{count}/{len(distinct)} {told_of(run, record)}")
+        if record["ended"] in LASTING:
+            for each in with_arms:
+                if any(run.key == other.key for other in planned[each.name]):
+                    written(each)
+            if after_each is not None:
+                after_each()
 
     budget = Budget(plan.budget_s)
     try:
-        records = make_all(
-            runs, cache=cache, parallel=plan.parallel, device=plan.device, budget=budget, told=told
-        )
+        make_all(runs, cache=cache, parallel=plan.parallel, device=plan.device, budget=budget, told=told)
     finally:
-        results = []
-        for each in with_arms:
-            kept = {run.key: found for run in planned[each.name] if (found := cache.get(run)) is not None}
-            scale = plan.scale or each.experiment.scale
-            result = made_result(each, planned[each.name], kept, scale=scale, machine=machine)
-            write_result(result_path(each, plan), result)
-            results.append(result)
+        results = [written(each) for each in with_arms]
     for each in experiments:
         if each.experiment.script is not None:
             run_script(each, quick=plan.scale is not None, say=say)

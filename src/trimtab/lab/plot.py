@@ -79,4 +79,4 @@ def _ticks(low: float, high: float) -> list[float]:
     unit = 10 ** math.floor(math.log10(rough))
     step = next(each * unit for each in (1, 2, 5, 10) if each * unit >= rough)
     first, last = math.ceil(low / step), math.floor(high / step)
-    return [round(number * step, 12) for number in range(first, last + 1)]
+    return [round(float(number * step), 12) for number in range(first, last + 1)]

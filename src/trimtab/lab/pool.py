@@ -2,8 +2,11 @@
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -18,11 +21,15 @@ Record = dict[str, Any]
 Told = Callable[[Run, Record], None]
 LASTING = ("finished", "failed")
 """Ends of a run that another try would not change."""
+GRACE_S = 5.0
+"""After its budget a run may go on for so long, in seconds, since one that is nearly done should not be lost."""
+WORKER = (sys.executable, "-m", "trimtab.lab.worker")
 
 
 @dataclass(slots=True)
 class Budget:
-    """How long runs may be begun; a run is begun only where the slowest one so far would still end in time."""
+    """How long runs may take together. A run is begun only where the slowest one so far would still end in time; one that
+    takes longer all the same is stopped."""
 
     seconds: float | None
     begun: float = field(default_factory=time.monotonic)
@@ -34,6 +41,13 @@ class Budget:
         if self.seconds is None:
             return True
         return time.monotonic() - self.begun + self.slowest < self.seconds
+
+    @property
+    def rest(self) -> float | None:
+        """Seconds until what runs is stopped; None for never."""
+        if self.seconds is None:
+            return None
+        return max(0.0, self.begun + self.seconds + GRACE_S - time.monotonic())
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +82,8 @@ def make_all(
 ) -> dict[str, Record]:
     """The records of all runs by key, of those that the budget allows; those that are kept already are not made again.
 
-    Raises RunFailed after all of them where runs were refused or their process died: the others are kept.
+    Whatever runs when the budget ends, or hangs, is stopped and has no record. Raises RunFailed after all of them where
+    runs were refused or their process died: the others are kept.
     """
     records = {run.key: found for run in runs if (found := cache.get(run)) is not None}
     first: dict[str, Run] = {}
@@ -84,7 +99,11 @@ def make_all(
             while left and idle and budget.left:
                 run, worker = left.pop(0), idle.pop()
                 busy[pool.submit(worker.make, run)] = run, worker
-            done, _ = wait(busy, return_when=FIRST_COMPLETED)
+            done, _ = wait(busy, timeout=budget.rest, return_when=FIRST_COMPLETED)
+            if not done:
+                for run, worker in busy.values():
+                    told(run, worker.overtime())
+                break
             for future in done:
                 (run, worker), record = busy.pop(future), future.result()
                 if record["ended"] in LASTING:
@@ -112,18 +131,19 @@ class _Worker:
         self.folder, self.device = folder / f"worker-{os.getpid()}-{number}", device
         self.log_path = folder / f"worker-{number}.log"
         self.log = self.log_path.open("w", encoding="utf-8")
-        self.ended = False
+        self.ended, self.begun, self.lock = False, time.monotonic(), threading.Lock()
         self.process = self._started()
 
     def _started(self) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "trimtab.lab.worker"],
+            WORKER,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
             text=True,
             encoding="utf-8",
             env=_environment(self.device),
+            start_new_session=True,  # so that its data workers, which hold its pipes open, can be ended with it
         )
 
     def make(self, run: Run) -> Record:
@@ -135,7 +155,7 @@ class _Worker:
             "folder": str(self.folder.absolute()),
             "tokenizers": str(self.folder.parent.absolute() / "tokenizers"),
         }
-        begun = time.monotonic()
+        self.begun = time.monotonic()
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         try:
@@ -143,18 +163,39 @@ class _Worker:
             self.process.stdin.flush()
             return json.loads(self.process.stdout.readline())
         except (BrokenPipeError, ValueError):  # nothing, or half a line
-            self.process.kill()
-            error = f"its process ended with {self.process.wait()}; see {self.log_path}"
-            if not self.ended:
-                self.process = self._started()
-            return {"ended": "stopped", "error": error, "seconds": round(time.monotonic() - begun, 1)}
+            with self.lock:
+                _kill(self.process)
+                error = f"its process ended with {self.process.wait()}; see {self.log_path}"
+                if not self.ended:
+                    self.process = self._started()
+            return self._stopped(error)
+
+    def overtime(self) -> Record:
+        """The record of a run that the budget has no more time for."""
+        return self._stopped("the budget ended before it did; the next call makes it anew")
+
+    def _stopped(self, error: str) -> Record:
+        return {"ended": "stopped", "error": error, "seconds": round(time.monotonic() - self.begun, 1)}
 
     def end(self) -> None:
         """Ends the process, whatever it does."""
-        self.ended = True
-        self.process.kill()
+        with self.lock:
+            self.ended = True
+            _kill(self.process)
         self.process.wait()
         self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """With what it has started, where the system has groups of processes."""
+    if sys.platform == "win32":
+        process.kill()
+        return
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:  # it has ended, and all of its group
+        pass
 
 
 def _environment(device: str | None) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import math
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -30,7 +31,9 @@ class RelativeBiasPositions(nn.Embedding, Positions):
     ) -> Float[Tensor, "*rows heads queries keys"]:
         """The number of the bucket of each distance, for each head."""
         distance = keys[..., None, :] - queries[..., :, None]
-        return self.weight[relative_buckets(distance, bidirectional=self.bidirectional)].movedim(-1, -3)
+        buckets = relative_buckets(distance, bidirectional=self.bidirectional)
+        # Not `weight[buckets]`, whose backward adds up the thousands of places of a bucket one after another on a GPU.
+        return F.embedding(buckets, self.weight).movedim(-1, -3)
 
 
 def relative_buckets(distance: Int[Tensor, "*shape"], *, bidirectional: bool) -> Int[Tensor, "*shape"]:
