@@ -98,6 +98,35 @@ def test_a_decoder_block_is_pytorchs_decoder_layer_for_each_sentence(place):
         torch.testing.assert_close(ours, theirs(target[None], read[None], tgt_mask=hidden)[0])
 
 
+def test_the_bottom_to_top_connection_adds_the_layers_input_before_its_last_norm():
+    # Takase et al., arXiv 2206.00330, equation 10; "after" is that without the last term.
+    block = shaken(EncoderBlock(config(norm_position="b2t")))
+    x = vectors(SOURCES, seed=1)
+    middle = block.norm_attention(x + block.attention(x, layout(SOURCES), NO_POSITIONS, causal=False))
+    wanted = block.norm_feed_forward(x + middle + block.feed_forward(middle))
+    torch.testing.assert_close(block(x, layout(SOURCES), NO_POSITIONS), wanted)
+
+    block = shaken(DecoderBlock(config(norm_position="b2t")))
+    y, memory = vectors(TARGETS, seed=2), vectors(SOURCES, seed=3)
+    source = Source(memory, layout(TARGETS), layout(SOURCES))
+    middle = block.norm_attention(y + block.attention(y, layout(TARGETS), NO_POSITIONS, causal=True))
+    middle = block.norm_cross(middle + block.cross(middle, *source))
+    wanted = block.norm_feed_forward(y + middle + block.feed_forward(middle))
+    torch.testing.assert_close(block(y, layout(TARGETS), NO_POSITIONS, source=source), wanted)
+
+
+@pytest.mark.parametrize("kind", [EncoderBlock, DecoderBlock])
+def test_normed_queries_and_keys_of_a_translator_have_the_length_of_their_gains(kind):
+    attention = kind(config(qk_norm=True)).double().attention
+    with torch.no_grad():
+        attention.qkv.weight.mul_(100)
+        queries, keys, values = attention.project(vectors([9], seed=1), None)
+    for normed in (queries, keys):
+        ones = torch.ones(9, HEADS, dtype=torch.float64)
+        torch.testing.assert_close(normed.square().mean(-1), ones, atol=1e-4, rtol=1e-4)
+    assert float(values.abs().max()) > 10
+
+
 def test_queries_and_keys_are_turned_and_values_are_not():
     attention = shaken(SelfAttention(config()))
     x = vectors([5], seed=4)

@@ -36,6 +36,9 @@ VARIANTS += [
     {"decoder_positions": "none"},
     {"positions": "rotary", "decoder_positions": "learned", "norm_position": "after"},
     {"tie_embeddings": "none"},
+    {"qk_norm": True, "heads": 4, "kv_heads": 2, "positions": "rotary"},
+    {"norm_position": "b2t", "norm": "rms"},
+    {"norm_position": "b2t", "qk_norm": True, "positions": "t5"},
 ]
 
 

@@ -18,6 +18,9 @@ from trimtab.cli.export import export
 from trimtab.cli.fit import fit
 from trimtab.cli.generate import generate
 from trimtab.cli.init import demo, init, schema
+from trimtab.cli.lab import list_experiments
+from trimtab.cli.lab import run as run_lab
+from trimtab.cli.lab import show as show_experiment
 from trimtab.cli.recognise import recognise
 from trimtab.cli.render import render
 from trimtab.cli.replay import replay
@@ -46,6 +49,9 @@ app = typer.Typer(
 tokenizer_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Train tokenizers.")
 vocabulary_app = typer.Typer(
     cls=CommandGroup, no_args_is_help=True, help="Trim or extend the vocabulary of a trained model."
+)
+lab_app = typer.Typer(
+    cls=CommandGroup, no_args_is_help=True, help="Run experiments and show what they found."
 )
 data_app = typer.Typer(
     cls=CommandGroup, no_args_is_help=True, help="Inspect, clean and render training data."
@@ -126,6 +132,10 @@ data_app.command("clean", cls=HelpfulCommand)(guarded(clean))
 data_app.command("render", cls=HelpfulCommand)(guarded(render))
 vocabulary_app.command("trim", cls=HelpfulCommand)(guarded(trim))
 vocabulary_app.command("extend", cls=HelpfulCommand)(guarded(extend))
+lab_app.command("list", cls=HelpfulCommand)(guarded(list_experiments))
+lab_app.command("run", cls=HelpfulCommand)(guarded(run_lab))
+lab_app.command("show", cls=HelpfulCommand)(guarded(show_experiment))
+app.add_typer(lab_app, name="lab")
 app.add_typer(vocabulary_app, name="vocabulary")
 app.add_typer(tokenizer_app, name="tokenizer")
 app.add_typer(data_app, name="data")

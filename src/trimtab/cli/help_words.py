@@ -14,6 +14,7 @@ COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
         *("translate", "generate", "classify", "recognise", "serve", "evaluate", "score"),
         *("average", "export", "shortlist", "vocabulary"),
     ),
+    "Find out": ("lab",),
     "Look up": ("explain", "rules", "schema", "completion"),
 }
 """The commands that `trimtab -h` lists, by title."""
@@ -137,6 +138,18 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "watch": ("trimtab watch runs/my", "trimtab watch runs/my --port 0"),
     "runs": ("trimtab runs", "trimtab runs experiments --sort best --filter finished", "trimtab runs --json"),
     "replay": ("trimtab replay runs/my --step 1200",),
+    "lab": (
+        "trimtab lab list",
+        "trimtab lab run label_smoothing --parallel 4",
+        "trimtab lab show label_smoothing",
+    ),
+    "lab list": ("trimtab lab list", "trimtab lab list --json"),
+    "lab run": (
+        "trimtab lab run label_smoothing --scale tiny --seeds 2",
+        "trimtab lab run positions rms_norm --parallel 8 --budget 10m",
+        "trimtab lab run all --parallel 8",
+    ),
+    "lab show": ("trimtab lab show label_smoothing",),
     "init": ("trimtab init > my.yaml", "trimtab init language_model --out lm.yaml"),
     "schema": ("trimtab schema > recipe.schema.json",),
     "rules": ("trimtab rules",),

@@ -72,6 +72,10 @@ class DataConfig(Settings):
     max_tokens: int = Field(default=256, ge=2, le=65536)
     """Maximum length of a side in tokens, end symbol included; longer training pairs are dropped and counted. For
     language models, the maximum length of a row: longer documents are split, and nothing is dropped."""
+    seed: int | None = Field(default=None, ge=0, lt=2**63)
+    """Seed of the order of examples and of everything that is drawn while they are read; by default `seed` of the
+    recipe. With one `data.seed` and different values of `seed`, runs read the same data in the same order from
+    different first weights."""
     workers: int | Literal["auto"] = "auto"
     """Processes that read and tokenize; they change only the speed. With 0, the training process does it."""
 

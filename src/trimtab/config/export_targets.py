@@ -87,7 +87,7 @@ def facts_of(target: ExportTarget) -> TargetFacts:
             return TargetFacts(
                 label="CTranslate2",
                 weights=("float32", *half, *int8),
-                translators=_bias_obstacles(target),
+                translators=_graph_obstacles(target),
                 int8_without_vnni="set CT2_USE_MKL=1, with which sums are exact as on a processor that has it",
             )
         case "onnx":
@@ -95,7 +95,7 @@ def facts_of(target: ExportTarget) -> TargetFacts:
             return TargetFacts(
                 label="ONNX Runtime",
                 weights=("float32", "float16", "int8", "int8_reduced"),
-                translators=_bias_obstacles(target),
+                translators=_graph_obstacles(target),
             )
         case "torch_export":
             return TargetFacts(
@@ -173,6 +173,7 @@ def _program_obstacles(model: Any) -> Iterator[Problem]:
 def _seq2seq_obstacles(model: Any) -> Iterator[Problem]:
     """Pegasus and MarianMT: see `export/hf/marian.py`."""
     before = model.norm_position == "before"
+    yield from _layer_obstacles(model, "hf")
     if model.norm != "layer":
         yield _refused("model.norm", model.norm, ("layer",), "hf")
     if model.activation not in PLAIN_ACTIVATIONS:
@@ -200,10 +201,20 @@ def _seq2seq_obstacles(model: Any) -> Iterator[Problem]:
         yield _refused("model.decoder_positions", str(own), allowed, "hf", hint=hint)
 
 
-def _bias_obstacles(target: ExportTarget) -> Callable[[Any], Iterator[Problem]]:
-    """Positions that add something to the scores of attention, which the exported graphs have no place for."""
+def _layer_obstacles(model: Any, target: ExportTarget) -> Iterator[Problem]:
+    """Parts of a layer that neither transformers' translators nor the exported graphs have."""
+    if model.norm_position not in ("before", "after"):
+        yield _refused("model.norm_position", model.norm_position, ("before", "after"), target)
+    if model.qk_norm:
+        yield _refused("model.qk_norm", "true", ("false",), target)
+
+
+def _graph_obstacles(target: ExportTarget) -> Callable[[Any], Iterator[Problem]]:
+    """What the exported graphs have no place for: positions that add something to the scores of attention, a
+    connection around a layer, and norms of queries and keys."""
 
     def found(model: Any) -> Iterator[Problem]:
+        yield from _layer_obstacles(model, target)
         without = tuple(each.kind for each in KINDS if not each.has_bias)
         for key, settings in zip(
             ("positions", "decoder_positions"), model.all_position_settings, strict=True

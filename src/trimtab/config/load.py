@@ -89,7 +89,7 @@ def load_recipe(
             fix="write the comment",
         )
     path = Path(path_text(path, name="recipe", allowed="a recipe, which is a YAML file, or a dict"))
-    return parse_recipe(_read_text(path), path=path, overrides=overrides, begun=begun)
+    return parse_recipe(read_text_file(path), path=path, overrides=overrides, begun=begun)
 
 
 def _allowed(allow: Mapping[str, str]) -> Iterator[str]:
@@ -140,7 +140,7 @@ def parse_recipe(
         recipe, notes = fitted(recipe)
         found = contradictions(recipe)
     if recipe is None or found:
-        raise InputError(*_placed(found, str(path), read.positions, overridden))
+        raise InputError(*placed(found, str(path), read.positions, overridden))
     return LoadedRecipe(
         recipe=recipe,
         path=path,
@@ -153,7 +153,7 @@ def parse_recipe(
     )
 
 
-def _placed(
+def placed(
     found: list[Complaint], name: str, positions: Mapping[str, Position], overridden: Mapping[str, str]
 ) -> list[Problem]:
     """Problems in the order of the file."""
@@ -188,14 +188,15 @@ def _nearest(path: str, positions: Mapping[str, Position]) -> Position | None:
     return positions.get(path) if path else None
 
 
-def _read_text(path: Path) -> str:
+def read_text_file(path: Path, *, wanted: str = "recipe") -> str:
+    """The text of a recipe, or of what else is `wanted`; raises InputError where the file holds none."""
     try:
         if path.is_dir():
             inside = path / "recipe.yaml"
             raise input_error(
-                f"{path}: no recipe",
+                f"{path}: no {wanted}",
                 got="a folder",
-                allowed="a recipe, which is a YAML file",
+                allowed=f"a {wanted}, which is a YAML file",
                 fix=did_you_mean([str(inside)] if inside.is_file() else _recipes_in(path)),
             )
         with path.open("rb") as file:
@@ -204,15 +205,15 @@ def _read_text(path: Path) -> str:
         raise input_error(
             f"{path}: no such file",
             got="no file or folder at this path",
-            allowed="a recipe, which is a YAML file",
+            allowed=f"a {wanted}, which is a YAML file",
             fix=_near_files(path),
         ) from None
     except OSError as error:
         raise unreadable(error, path) from None
     if len(data) > MAX_BYTES:
-        raise _too_large(path)
+        raise _too_large(path, wanted)
     if b"\0" in data:
-        raise input_error(f"{path}: not a text file", allowed="a recipe, which is YAML in UTF-8")
+        raise input_error(f"{path}: not a text file", allowed=f"a {wanted}, which is YAML in UTF-8")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -225,9 +226,9 @@ def _read_text(path: Path) -> str:
         ) from None
 
 
-def _too_large(path: Path) -> InputError:
+def _too_large(path: Path, wanted: str = "recipe") -> InputError:
     return input_error(
-        f"{path}: too large for a recipe",
+        f"{path}: too large for a {wanted}",
         got=f"more than {MAX_BYTES:,} bytes",
         allowed=f"at most {MAX_BYTES:,} bytes",
         fix="put data into separate files and name them",

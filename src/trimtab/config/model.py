@@ -64,15 +64,21 @@ class EncoderDecoderModel(Settings):
     """Only 0, because no fast kernel supports it (decision 0004)."""
     positions: EncoderPositions = "sinusoidal"
     """How the model encodes the position of a token: sines added to the embeddings (arXiv 1706.03762, section 3.5),
-    learned vectors added to them, or rotation of queries and keys (RoFormer, arXiv 2104.09864)."""
+    learned vectors added to them, rotation of queries and keys (RoFormer, arXiv 2104.09864), or `t5`, a learned bias on
+    self-attention scores by distance (arXiv 1910.10683, section 2.1), which uses padded rows."""
     decoder_positions: PositionKind | None = None
     """Positions of the decoder; by default `positions`. Only the decoder can have a penalty on self-attention scores by
     distance (ALiBi, arXiv 2108.12409), which uses padded rows. It also learns without positions, because a token sees
     how many precede it (arXiv 2203.16634; arXiv 2305.19466)."""
     norm: Literal["layer", "rms"] = "layer"
     """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467)."""
-    norm_position: Literal["before", "after"] = "before"
-    """Before each sub-layer, which trains at any depth, or after the addition as in the original transformer."""
+    norm_position: Literal["before", "after", "b2t"] = "before"
+    """Before each sub-layer, which trains at any depth; after the addition as in the original transformer; or `b2t`:
+    after it, with the input of each layer added once more before its last norm (bottom-to-top connection, arXiv
+    2206.00330, section 4), so that deep models train."""
+    qk_norm: bool = False
+    """RMSNorm on the queries and keys of each head in self-attention, before rotation, so that no attention logit can
+    grow without bound (arXiv 2302.05442, section 2.1). Attention to the source has none."""
     activation: Literal["relu", "gelu", "silu", "swish", "swiglu", "geglu"] = "relu"
     """Activation of the feed-forward blocks. `silu` and `swish` both mean x sigmoid(x); `swiglu` and `geglu` add a
     gating matrix (arXiv 2002.05202, equation 6), which makes the block half as large again at the same feed_forward."""
@@ -112,7 +118,7 @@ class EncoderDecoderModel(Settings):
                 "",
                 "an encoder without positions cannot tell the order of the words (arXiv 1706.03762, section 3.5)",
                 got="none",
-                allowed="sinusoidal, learned or rotary",
+                allowed="sinusoidal, learned, rotary or t5",
                 fix="remove it; `decoder_positions: none` leaves them out of the decoder, which can do without",
             )
         return value

@@ -83,9 +83,9 @@ class Place:
 ROOT = Place(Recipe)
 
 
-def place_of(path: str, tree: Any) -> Place | None:
-    """What may be written at a dotted path of this tree."""
-    place, value = ROOT, tree
+def place_of(path: str, tree: Any, *, root: Place = ROOT) -> Place | None:
+    """What may be written at a dotted path of this tree; `root` is what the whole of it is, by default a recipe."""
+    place, value = root, tree
     for name in path.split("."):
         below = place.below(value, name)
         if below is None:

@@ -7,7 +7,7 @@ recipe ask the record, never its name. `model/positions/` computes what the reco
 from dataclasses import dataclass
 from typing import ClassVar, Literal, assert_never, get_args
 
-EncoderPositions = Literal["sinusoidal", "learned", "rotary"]
+EncoderPositions = Literal["sinusoidal", "learned", "rotary", "t5"]
 """Kinds from which an encoder can tell the order of its tokens."""
 PositionKind = EncoderPositions | Literal["alibi", "none"]
 """All kinds, as a recipe names them."""
@@ -79,6 +79,20 @@ class Alibi:
 
 
 @dataclass(frozen=True, slots=True)
+class RelativeBias:
+    """A trained number for each head and distance, added to the scores of attention (T5, arXiv 1910.10683, section
+    2.1). Far distances share one; in an encoder each direction has its own."""
+
+    buckets: ClassVar = 32
+    """Of distances; each head has a number for each."""
+    kind: ClassVar = "t5"
+    adds_vectors: ClassVar = False
+    is_trained: ClassVar = True
+    rotates: ClassVar = False
+    has_bias: ClassVar = True
+
+
+@dataclass(frozen=True, slots=True)
 class NoPositions:
     """Nothing: a causal decoder learns the order from how many tokens it sees (arXiv 2203.16634)."""
 
@@ -89,7 +103,7 @@ class NoPositions:
     has_bias: ClassVar = False
 
 
-PositionSettings = Sinusoidal | Learned | Rotary | Alibi | NoPositions
+PositionSettings = Sinusoidal | Learned | Rotary | Alibi | RelativeBias | NoPositions
 
 
 def position_settings(
@@ -105,6 +119,8 @@ def position_settings(
             return Rotary(theta, scaling)
         case "alibi":
             return Alibi()
+        case "t5":
+            return RelativeBias()
         case "none":
             return NoPositions()
         case _:

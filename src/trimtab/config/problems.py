@@ -12,7 +12,7 @@ from trimtab.config.describe import describe, join_words, shown
 from trimtab.config.nearest import did_you_mean, nearest_keys, nearest_words
 from trimtab.config.not_yet import BY_KIND, not_yet
 from trimtab.config.places import ROOT, Place, child, keys_of, kind_of, place_of
-from trimtab.config.run import Recipe
+from trimtab.config.settings import Settings
 from trimtab.units import Duration
 
 
@@ -31,25 +31,25 @@ MOST_GUESSES = 200
 """For so many unknown keys it is asked what they may have meant; for tens of thousands it would take minutes."""
 
 
-def complaints_about(tree: Any) -> list[Complaint]:
-    """Everything that keeps plain values from being a recipe; empty if nothing does."""
-    found = list(_unknown_keys(ROOT, tree, "", iter(range(MOST_GUESSES))))
-    errors = _errors_of(tree)
+def complaints_about(tree: Any, *, root: Place = ROOT) -> list[Complaint]:
+    """Everything that keeps plain values from being a recipe, or what else `root` is; empty if nothing does."""
+    found = list(_unknown_keys(root, tree, "", iter(range(MOST_GUESSES))))
+    errors = _errors_of(tree, root.models[0])
     by_path: dict[str, list[ErrorDetails]] = {}
     for error in errors:
-        by_path.setdefault(_path_of(error, tree), []).append(error)
+        by_path.setdefault(_path_of(error, tree, root), []).append(error)
     meant = {complaint.fix for complaint in found}
     for path, details in by_path.items():
-        complaint = _translated(path, details, tree)
+        complaint = _translated(path, details, tree, root)
         misspelled = details[0]["type"] == "missing" and did_you_mean([path]) in meant
         if complaint is not None and not misspelled:
             found.append(complaint)
     return list(dict.fromkeys(found))
 
 
-def _errors_of(tree: Any) -> list[ErrorDetails]:
+def _errors_of(tree: Any, model: type[Settings]) -> list[ErrorDetails]:
     try:
-        Recipe.model_validate(tree)
+        model.model_validate(tree)
     except ValidationError as error:
         return error.errors(include_url=False)
     return []
@@ -120,14 +120,14 @@ def _unknown_key(
     )
 
 
-def _path_of(error: ErrorDetails, tree: Any) -> str:
+def _path_of(error: ErrorDetails, tree: Any, root: Place) -> str:
     """The user's path of an error whose location also names kinds and members of unions."""
     value, names = tree, list[str]()
     location = [str(part) for part in error["loc"]]
     for depth, part in enumerate(location):
         absent = error["type"] == "missing" and depth == len(location) - 1
         if isinstance(value, Mapping) and part not in value and not absent:
-            shorthand = _short_for(part, ".".join(names), cast("Mapping[str, Any]", value), tree)
+            shorthand = _short_for(part, ".".join(names), cast("Mapping[str, Any]", value), (tree, root))
             if shorthand is None:
                 continue  # the kind of a group, or the name given to a single set
             part = shorthand
@@ -138,9 +138,10 @@ def _path_of(error: ErrorDetails, tree: Any) -> str:
     return ".".join(names)
 
 
-def _short_for(field: str, path: str, group: Mapping[str, Any], tree: Any) -> str | None:
+def _short_for(field: str, path: str, group: Mapping[str, Any], whole: tuple[Any, Place]) -> str | None:
     """The key of this group that a field was filled from, where it is short for it."""
-    place = place_of(path, tree) if path else ROOT
+    tree, root = whole
+    place = place_of(path, tree, root=root) if path else root
     model = place.model_for(group) if place is not None else None
     shorthands = model.shorthands.items() if model is not None else ()
     return next((name for name, fields in shorthands if field in fields and name in group), None)
@@ -159,10 +160,10 @@ _REFUSED = ("key", "what", "got", "allowed", "fix")
 """What `settings.refused` says."""
 
 
-def _translated(path: str, details: list[ErrorDetails], tree: Any) -> Complaint | None:
+def _translated(path: str, details: list[ErrorDetails], tree: Any, root: Place) -> Complaint | None:
     error = details[0]
     kind, value = error["type"], error.get("input")
-    place = place_of(path, tree) if path else ROOT
+    place = place_of(path, tree, root=root) if path else root
     match kind:
         case "extra_forbidden":
             return None  # found by _unknown_keys, which also looks below an error

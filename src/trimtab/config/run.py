@@ -173,6 +173,11 @@ class Recipe(Settings):
         return facts_of(self.task)
 
     @property
+    def data_seed(self) -> int:
+        """Seed of the order of the data."""
+        return self.seed if self.data.seed is None else self.data.seed
+
+    @property
     def begins_trained(self) -> bool:
         """Whether the first weights are those of another run or of a pretrained model."""
         return self.model.warm_start is not None or isinstance(

@@ -9,7 +9,7 @@ from trimtab.config.adapter import LoraAdapter
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.model import EncoderDecoderModel
-from trimtab.config.positions import PositionSettings
+from trimtab.config.positions import PositionSettings, RelativeBias
 from trimtab.config.run import Model, Recipe
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.config.vision_model import VisionModel
@@ -93,7 +93,7 @@ def _decoder(model: DecoderModel, vocabulary: Vocabulary, positions: int) -> Sha
     if not model.tie_embeddings:
         weights.append(Weights("output", (rows, model.dim), "output"))
     trained, table = _positions(
-        model.position_settings, positions, model.dim, model.size_of_heads, side="target"
+        model.position_settings, positions, (model.dim, model.heads, model.size_of_heads), side="target"
     )
     weights += [*trained, *_of_side("decoder", layer_weights(layer, model.layers, bias=model.bias))]
     if layer.norm_first:
@@ -126,7 +126,9 @@ def _encoder_decoder(model: EncoderDecoderModel, vocabulary: Vocabulary, positio
         own = model.encoder if side == "encoder" else model.decoder
         layer = _layer_of(own, settings, cross=side == "decoder")
         of = "source" if side == "encoder" else "target"
-        trained, table = _positions(settings, positions, model.dim, model.dim // own.heads, side=of)
+        trained, table = _positions(
+            settings, positions, (model.dim, own.heads, model.dim // own.heads), side=of
+        )
         weights += [*trained, *_of_side(side, layer_weights(layer, layers, bias=model.bias))]
         if layer.norm_first:
             weights += norm_weights(f"{side}.norm", model.norm, model.dim)
@@ -148,7 +150,10 @@ def _encoder_decoder(model: EncoderDecoderModel, vocabulary: Vocabulary, positio
 def _classifier(model: EncoderModel, vocabulary: Vocabulary, positions: int) -> Shape:
     layer = _layer_of(model, model.position_settings, cross=False)
     trained, table = _positions(
-        model.position_settings, positions, model.dim, model.dim // model.heads, side="source"
+        model.position_settings,
+        positions,
+        (model.dim, model.heads, model.dim // model.heads),
+        side="source",
     )
     rows = rounded(vocabulary.labels)
     weights = [
@@ -188,14 +193,19 @@ def _layer_of(
         drops=model.dropout > 0,
         cross=cross,
         rotates=positions.rotates,
+        qk_norm=model.qk_norm,
         biased=model.bias,
     )
 
 
 def _positions(
-    settings: PositionSettings, positions: int, dim: int, head_size: int, *, side: str
+    settings: PositionSettings, positions: int, sizes: tuple[int, int, int], *, side: str
 ) -> tuple[list[Weights], int]:
-    """Trained vectors, and the bytes of a table that is not trained."""
+    """Trained vectors, and the bytes of a table that is not trained; `sizes` are the width of the model, its heads and
+    the width of a head."""
+    dim, heads, head_size = sizes
+    if isinstance(settings, RelativeBias):
+        return [Weights(f"{side}_positions", (settings.buckets, heads), "position")], 0
     if settings.is_trained:
         return [Weights(f"{side}_positions", (positions, dim), "position")], 0
     if settings.rotates:

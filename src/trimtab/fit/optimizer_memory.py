@@ -9,6 +9,7 @@ from trimtab.config.optimizers import (
     AdamW,
     AdEMAMix,
     Lion,
+    Muon,
     Optimizer,
     StableAdamW,
 )
@@ -20,7 +21,7 @@ BLOCK, LEAST_NUMBERS = 128, 4096
 """Of states in 8 or 4 bits: numbers to a scale; a smaller tensor keeps states in float32 (`block_states`,
 `compact_adamw`)."""
 BITS = {"8bit": 8, "4bit": 4}
-PASSING = {"sgd": 20, "lion": 24, "adafactor": 28, "stable_adamw": 36, "ademamix": 44}
+PASSING = {"sgd": 20, "lion": 24, "adafactor": 28, "stable_adamw": 36, "ademamix": 44, "muon": 40}
 """Bytes for each number of the largest tensor, in updates of plain tensor operations."""
 ROUNDING = 14
 """For each number of a tensor that is rounded by chance."""
@@ -38,6 +39,10 @@ def kept_bytes(
             )
         case StableAdamW() | AdEMAMix() | Lion() | SGD():
             return sum(each.count * optimizer.moments * rounded(4 * each.each) for each in trained)
+        case Muon():  # the momentum of a matrix; two moments of anything else
+            return sum(
+                each.count * (1 if each.part == "matrix" else 2) * rounded(4 * each.each) for each in trained
+            )
         case AdamW():  # a count of steps for each tensor too
             return sum(each.count * (2 * rounded(4 * each.each) + rounded(4)) for each in trained)
         case Adafactor():

@@ -27,17 +27,18 @@ class SelfAttention(nn.Module):
     """Each token attends to its own segment. Queries, keys and values come from one fused map."""
 
     def __init__(self, config: LayerSettings, *, own: OwnShape | None = None) -> None:
-        """`own` is the shape of a decoder without a source: its `qk_norm` puts an RMSNorm on the queries and keys of
-        each head (arXiv 2302.05442, section 2.1)."""
+        """`own` is the shape of a decoder without a source. `qk_norm` puts an RMSNorm on the queries and keys of each
+        head (arXiv 2302.05442, section 2.1)."""
         super().__init__()
         self.heads, self.kv_heads = config.heads, config.kv_heads or config.heads
         self.size = config.dim // config.heads if own is None else own.size_of_heads
         outputs = (self.heads + 2 * self.kv_heads) * self.size
         self.qkv = nn.Linear(config.dim, outputs, bias=bool(config.bias))
         self.out = nn.Linear(self.heads * self.size, config.dim, bias=config.bias is True)
-        norms = own is not None and own.qk_norm
-        self.norm_queries = build_norm("rms", self.size, epsilon=own.norm_epsilon) if own and norms else None
-        self.norm_keys = build_norm("rms", self.size, epsilon=own.norm_epsilon) if own and norms else None
+        norms = config.qk_norm if own is None else own.qk_norm
+        epsilon = None if own is None else own.norm_epsilon
+        self.norm_queries = build_norm("rms", self.size, epsilon=epsilon) if norms else None
+        self.norm_keys = build_norm("rms", self.size, epsilon=epsilon) if norms else None
 
     def forward(
         self,
@@ -135,11 +136,14 @@ def _some_rows(linear: nn.Linear, x: Tensor, rows: slice) -> Tensor:
 
 
 class Residual(nn.Module):
-    """The residual path that all kinds of layer share: `x + f(norm(x))`, or `norm(x + f(x))`."""
+    """The residual path that all kinds of layer share: `x + f(norm(x))`, or `norm(x + f(x))`; with the bottom-to-top
+    connection the last norm of a layer is of `bottom + x + f(x)`, where `bottom` is what entered the layer (Takase et
+    al., arXiv 2206.00330, equation 10)."""
 
     def __init__(self, config: LayerSettings, *, keeps_precision: bool = False) -> None:
         super().__init__()
         self.norm_first = config.norm_position == "before"
+        self.adds_bottom = config.norm_position == "b2t"
         self.dropout = config.dropout
         self.keeps_precision = keeps_precision
         """A norm after the sum gives float32 under autocast. The path of a language model keeps the precision that it
@@ -149,21 +153,25 @@ class Residual(nn.Module):
         """What the sub-layer sees."""
         return norm(x) if self.norm_first else x
 
-    def post(self, x: Tensor, update: Tensor, norm: nn.Module) -> Tensor:
-        """The residual path after the sub-layer."""
+    def post(self, x: Tensor, update: Tensor, norm: nn.Module, *, bottom: Tensor | None = None) -> Tensor:
+        """The residual path after the sub-layer; `bottom` is given to the last one of a layer."""
         dtype = x.dtype
         x = x + F.dropout(update, self.dropout, self.training)
+        if bottom is not None and self.adds_bottom:
+            x = x + bottom
         x = x if self.norm_first else norm(x)
         return x.to(dtype) if self.keeps_precision else x
 
-    def feed(self, x: Tensor, norm: nn.Module, feed_forward: SubLayer, *, recomputes: bool) -> Tensor:
+    def feed(
+        self, x: Tensor, norm: nn.Module, feed_forward: SubLayer, *, recomputes: bool, bottom: Tensor
+    ) -> Tensor:
         """The residual path after the feed-forward sub-layer, whose wide activations may be computed again in the
         backward pass."""
 
         def update(x: Tensor) -> Tensor:
             return feed_forward(self.pre(x, norm))
 
-        return self.post(x, recomputed(update, x) if recomputes else update(x), norm)
+        return self.post(x, recomputed(update, x) if recomputes else update(x), norm, bottom=bottom)
 
 
 class EncoderBlock(nn.Module):
@@ -184,9 +192,12 @@ class EncoderBlock(nn.Module):
         self, x: Float[Tensor, "tokens dim"], layout: SequenceLayout, positions: PositionInputs
     ) -> Float[Tensor, "tokens dim"]:
         """The residual path after this layer."""
+        bottom = x
         update = self.attention(self.residual.pre(x, self.norm_attention), layout, positions, causal=False)
         x = self.residual.post(x, update, self.norm_attention)
-        return self.residual.feed(x, self.norm_feed_forward, self.feed_forward, recomputes=self.recomputes)
+        return self.residual.feed(
+            x, self.norm_feed_forward, self.feed_forward, recomputes=self.recomputes, bottom=bottom
+        )
 
 
 class Source(NamedTuple):
@@ -258,9 +269,12 @@ class DecoderBlock(nn.Module):
     ) -> Float[Tensor, "tokens dim"]:
         """The same with both attentions passed in, which project, attend and map out; without a cross-attention the
         last one is not called."""
+        bottom = x
         x = self.residual.post(x, attend_self(self.residual.pre(x, self.norm_attention)), self.norm_attention)
         if self.norm_cross is not None:
             assert attend_source is not None, "a block with attention to a source"
             update = attend_source(self.residual.pre(x, self.norm_cross))
             x = self.residual.post(x, update, self.norm_cross)
-        return self.residual.feed(x, self.norm_feed_forward, self.feed_forward, recomputes=self.recomputes)
+        return self.residual.feed(
+            x, self.norm_feed_forward, self.feed_forward, recomputes=self.recomputes, bottom=bottom
+        )

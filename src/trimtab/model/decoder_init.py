@@ -36,7 +36,7 @@ def init_decoder(model: nn.Module, config: DecoderModel, *, seed: int) -> None:
                 normal(module.down, std=std * damp, generator=generator)
             case nn.Embedding():
                 module.weight.normal_(0.0, std, generator=generator)
-    if config.norm_position == "after":
+    if config.norm_position != "before":
         model.decoder.blocks[-1].norm_feed_forward.weight.fill_(min(1.0, FIRST_GAIN / (config.dim * std)))
 
 

@@ -44,9 +44,11 @@ class EncoderDecoder(Transformer):
         self.embedding = nn.Embedding(rows, config.dim)
         self.source_embedding = nn.Embedding(source_rows, config.dim) if tied != "all" else None
         self.output = nn.Embedding(rows, config.dim) if tied == "none" else None
-        sizes = Sizes(max_positions, config.dim, config.encoder.heads, 1.0, math.sqrt(config.dim))
+        sizes = Sizes(
+            max_positions, config.dim, config.encoder.heads, 1.0, math.sqrt(config.dim), bidirectional=True
+        )
         self.source_positions = build_positions(config.source_position_settings, sizes)
-        sizes = sizes._replace(heads=config.decoder.heads)
+        sizes = sizes._replace(heads=config.decoder.heads, bidirectional=False)
         self.target_positions = build_positions(config.target_position_settings, sizes)
         self.encoder = Stack([EncoderBlock(config.encoder) for _ in range(config.encoder_layers)], config)
         self.decoder = Stack([DecoderBlock(config.decoder) for _ in range(config.decoder_layers)], config)

@@ -40,8 +40,13 @@ class LayerSettings(Protocol):
         ...
 
     @property
-    def norm_position(self) -> Literal["before", "after"]:
-        """Before each sub-layer or after the addition."""
+    def norm_position(self) -> Literal["before", "after", "b2t"]:
+        """Before each sub-layer, or after the addition, of the layer's own input too."""
+        ...
+
+    @property
+    def qk_norm(self) -> bool:
+        """Whether queries and keys are normalized."""
         ...
 
     @property

@@ -8,6 +8,7 @@ from trimtab.model.positions.kind import Positions
 from trimtab.model.positions.learned import LearnedPositions
 from trimtab.model.positions.rotary import RotaryPositions
 from trimtab.model.positions.sinusoidal import SinusoidalPositions
+from trimtab.model.positions.t5 import RelativeBiasPositions
 
 
 class Sizes(NamedTuple):
@@ -23,6 +24,8 @@ class Sizes(NamedTuple):
     """What learned vectors are multiplied by."""
     head_size: int | None = None
     """Numbers in each head, where that is not dim / heads."""
+    bidirectional: bool = False
+    """Whether tokens see what comes after them, as in an encoder."""
 
 
 def build_positions(settings: settings_of.PositionSettings, sizes: Sizes) -> Positions:
@@ -40,6 +43,8 @@ def build_positions(settings: settings_of.PositionSettings, sizes: Sizes) -> Pos
             )
         case settings_of.Alibi():
             return AlibiPositions(heads=sizes.heads)
+        case settings_of.RelativeBias():
+            return RelativeBiasPositions(heads=sizes.heads, bidirectional=sizes.bidirectional)
         case settings_of.NoPositions():
             return Positions()
         case _:

@@ -15,6 +15,7 @@ from trimtab.step.optimizer.ademamix import AdEMAMix
 from trimtab.step.optimizer.averaged_weights import AveragedWeights
 from trimtab.step.optimizer.compact_adamw import CompactAdamW
 from trimtab.step.optimizer.lion import Lion
+from trimtab.step.optimizer.muon import Muon
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.optimizer.rounded_adamw import RoundedAdamW
 from trimtab.step.optimizer.sgd import SGD
@@ -90,5 +91,7 @@ def choose_optimizer(
             return SGD(config, model, role_of=role_of)
         case config_of.AdEMAMix():
             return AdEMAMix(config, model, role_of=role_of)
+        case config_of.Muon():
+            return Muon(config, model, role_of=role_of)
         case _:
             assert_never(config)

@@ -39,7 +39,7 @@ class SequenceClassifier(Transformer):
         rows, pieces = (-(-number // 64) * 64 for number in (num_labels, num_pieces))
         self.embedding = nn.Embedding(pieces, config.dim)
         self.output = nn.Embedding(rows, config.dim)
-        sizes = Sizes(max_positions, config.dim, config.heads, 1.0, math.sqrt(config.dim))
+        sizes = Sizes(max_positions, config.dim, config.heads, 1.0, math.sqrt(config.dim), bidirectional=True)
         self.source_positions = build_positions(config.position_settings, sizes)
         self.encoder = Stack([EncoderBlock(config) for _ in range(config.layers)], config)
         init_classifier(self, config, seed=seed)

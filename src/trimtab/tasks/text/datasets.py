@@ -157,7 +157,7 @@ def open_datasets(
     tokenizers = kind.prepare_tokenizers(
         recipe.data, corpora, pipeline, folder=tokenizer_folder, progress=progress
     )
-    stages = plan_stages(recipe.data, corpora, seed=recipe.seed)
+    stages = plan_stages(recipe.data, corpora, seed=recipe.data_seed)
     feed = kind.plan_feed(recipe, corpora, pipeline, tokenizers, stages)
     sample = first_examples(feed, stages)
     reader = Reader(pipeline, tokenizers, feed)

@@ -49,7 +49,7 @@ def inspect_text(kind: TextKind, recipe: Recipe, *, limit: int, progress: Progre
     if told := [corpus for corpus in train if corpus.learns_answers]:
         chats = ChatRows.of(tokenizers.target, max_tokens=recipe.data.max_tokens)
         report = replace(report, chats=inspect_chats(told, chats, limit=limit))
-    stages = plan_stages(recipe.data, train, seed=recipe.seed)
+    stages = plan_stages(recipe.data, train, seed=recipe.data_seed)
     progress.message("checking every line")
     checks = check_data(pairs, held)
     return replace(report, checks=checks, stages=shares_of(stages, [corpus.name for corpus in train]))

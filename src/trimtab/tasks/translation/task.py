@@ -47,7 +47,7 @@ def plan_feed(
 
 def plan_chance(recipe: Recipe, corpora: Sequence[Corpus], tokenizers: Tokenizers) -> dict[str, Any]:
     """What of a feed depends on chance: how lines are split, and what corrupts sources."""
-    config, seed = recipe.data, recipe.seed
+    config, seed = recipe.data, recipe.data_seed
     own, sampling = config.source_tokenizer, config.tokenizer.sampling
     key = "data.tokenizer" if own is None else "data.source_tokenizer"
     return {

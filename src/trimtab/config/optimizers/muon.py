@@ -1,0 +1,40 @@
+"""Muon: momentum made orthogonal, for matrices; AdamW for everything else."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from trimtab.config.optimizers.multipliers import LearningRateMultipliers
+from trimtab.config.settings import Settings
+
+
+class Muon(Settings):
+    """Momentum whose singular values are all made about equal, for the matrices of linear layers (Jordan et al. 2024,
+    kellerjordan.github.io/posts/muon); embeddings, the output, norms and biases are updated by AdamW. Updates of a
+    matrix are scaled to the size of AdamW's, so that its learning rates suit (arXiv 2502.16982, section 2.2)."""
+
+    kind: Literal["muon"] = "muon"
+    learning_rate: float = Field(default=1.0e-3, gt=0, le=10)
+    """The peak learning rate of all weights, which the schedule scales at each step."""
+    momentum: float = Field(default=0.95, ge=0, lt=1)
+    """Decay of the momentum of a matrix."""
+    nesterov: bool = True
+    """Looks one step ahead along the momentum."""
+    iterations: int = Field(default=5, ge=1, le=20)
+    """Newton-Schulz iterations that make the momentum orthogonal."""
+    betas: tuple[float, float] = (0.9, 0.98)
+    """Of AdamW, for what is no matrix: decay of the mean and of the mean square of the gradient."""
+    eps: float = Field(default=1.0e-8, gt=0, le=1)
+    """Of AdamW: added to the root of the second moment."""
+    weight_decay: float = Field(default=0.0, ge=0, le=10)
+    """Weight decay: this times the learning rate is the share of a weight removed at each update."""
+    learning_rate_multipliers: LearningRateMultipliers = LearningRateMultipliers()
+    """Different learning rates for embeddings, hidden matrices, the output or vectors; by default all are equal."""
+    moments: ClassVar[int] = 1
+    """Minimum number of state tensors per weight, each of the weight's size."""
+
+    @model_validator(mode="after")
+    def _betas_between_zero_and_one(self) -> "Muon":
+        if not all(0 < beta < 1 for beta in self.betas):
+            raise ValueError(f"betas: got {list(self.betas)}; each is above 0 and below 1")
+        return self

@@ -1,0 +1,1 @@
+"""Experiments: a claim, the arms that differ in it, a prediction written beforehand, and what the numbers say."""

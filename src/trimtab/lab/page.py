@@ -1,0 +1,143 @@
+"""The page of all experiments, `docs/lab.md`, with a plot of each: made of results alone."""
+
+import html
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from trimtab.lab.plot import plot
+from trimtab.lab.table import NOT_RUN, Row, sentence, table_of
+from trimtab.lab.verdict import Comparison
+
+PAGE, PLOTS = "docs/lab.md", "docs/images/lab"
+
+
+def lab_pages(folder: Path) -> dict[str, str]:
+    """The page and its plots by their paths; `folder` is that of the experiments."""
+    table = table_of(folder)
+    pages = {PAGE: "\n".join(_page(table)) + "\n"}
+    for row in table:
+        if row.comparisons:
+            pages[f"{PLOTS}/{row.name}.svg"] = plot(row)
+    return pages
+
+
+def _page(table: Sequence[Row]) -> Iterator[str]:
+    yield "# Experiments"
+    yield ""
+    yield "<!-- Written by tools/write_pages.py from experiments/. -->"
+    yield ""
+    yield (
+        "Each experiment trains arms that differ in one thing, several times, from seeds that read the same data in "
+        "the same order. Predictions and margins were committed before the first run. An effect is the difference of "
+        "the measure, positive where the arm is better, with a 95% interval by the paired t-test; p-values are corrected "
+        "over the whole table (Holm). *No effect at this scale* means that the interval lies within the margin. A "
+        "verdict holds for its scale: a small model on a small corpus refutes nothing about large ones. "
+        "[How to run them and write one](how_to/lab.md)."
+    )
+    yield ""
+    yield "| experiment | claim | effect | seeds | verdict |"
+    yield "| --- | --- | --- | --- | --- |"
+    for row in table:
+        if row.loaded.experiment.script is None and row.verdict != NOT_RUN:
+            yield _line(row)
+    yield ""
+    scripts = [row for row in table if row.loaded.experiment.script is not None]
+    if scripts:
+        yield "These measure facts of libraries and of arithmetic, by code of their own:"
+        yield ""
+        yield "| experiment | claim | result |"
+        yield "| --- | --- | --- |"
+        for row in scripts:
+            yield f"| [{row.name}](#{row.name}) | {_cell(row.loaded.experiment.claim)} | {row.verdict} |"
+        yield ""
+    waiting = [row.name for row in table if row.verdict == NOT_RUN]
+    if waiting:
+        yield f"Written, and not run yet: {', '.join(waiting)}."
+        yield ""
+    for row in table:
+        if row.verdict != NOT_RUN:
+            yield from _section(row)
+
+
+def _line(row: Row) -> str:
+    effects = "<br>".join(_effect(each) for each in row.comparisons)
+    seeds = min((each.result.count for each in row.comparisons), default=0)
+    claim = _cell(row.loaded.experiment.claim)
+    return f"| [{row.name}](#{row.name}) | {claim} | {effects} | {seeds} | **{row.verdict}** |"
+
+
+def _effect(comparison: Comparison) -> str:
+    result, prediction = comparison.result, comparison.prediction
+    return (
+        f"{_cell(prediction.arm)} against {_cell(prediction.than)}: {result.mean:+.3f} "
+        f"({result.low:+.3f} to {result.high:+.3f})"
+    )
+
+
+def _section(row: Row) -> Iterator[str]:
+    experiment, result = row.loaded.experiment, row.result
+    assert result is not None, "an experiment that was run"
+    yield f"## {row.name}"
+    yield ""
+    yield f"{experiment.question} *{_text(experiment.claim)}* {row.verdict[:1].upper()}{row.verdict[1:]}."
+    yield ""
+    if experiment.sources:
+        yield f"Sources: {_text('; '.join(experiment.sources))}." + (
+            f" Tips: {', '.join(experiment.tips)}." if experiment.tips else ""
+        )
+        yield ""
+    if experiment.script is not None:
+        yield from (
+            f"- {'yes' if each['holds'] else '**no**'}: {_text(each['text'])}"
+            for each in result["verdict"]["claims"]
+        )
+        yield ""
+        yield f"`trimtab lab run {row.name}`; {_text(result['hardware'])}."
+        yield ""
+        return
+    measure = experiment.measure
+    assert measure is not None, "an experiment with arms"
+    if row.comparisons:
+        yield f"![differences of {measure.metric} by seed](images/lab/{row.name}.svg)"
+        yield ""
+    for arm, overrides in experiment.arms.items():
+        scores = row.scores.get(arm, {})
+        own = (
+            ", ".join(f"`{key}: {_shown(value)}`" for key, value in overrides.items())
+            or "the recipe as it is"
+        )
+        mean = f"; {measure.metric} {sum(scores.values()) / len(scores):.3f}" if scores else ""
+        yield f"- {_text(arm)}: {own}{mean}"
+    yield ""
+    for each, p in zip(row.comparisons, row.adjusted, strict=True):
+        word = "the same as" if each.prediction.expect == "same" else f"{each.prediction.expect} than"
+        yield (
+            f"Predicted: {_text(each.prediction.arm)} is {word} {_text(each.prediction.than)}, margin "
+            f"{each.prediction.margin:g}. Found: {_text(sentence(each, p))}."
+        )
+        yield ""
+    floor = (
+        ""
+        if row.noise is None
+        else (
+            " Two runs that differ in their first weights alone are apart by "
+            f"{row.noise.deviation:.3g} (standard deviation)."
+        )
+    )
+    yield (
+        f"Measure: {measure.metric} on {_text(measure.set)}.{floor} Scale: `{result['scale']}`, "
+        f"{_text(str(result['hardware']))}, {result['minutes']:.0f} minutes of runs. `{result['command']}`"
+    )
+    yield ""
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _text(text: str) -> str:
+    return html.escape(text, quote=False)
+
+
+def _cell(text: str) -> str:
+    return _text(text).replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,125 @@
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from trimtab.errors import RunFailed
+from trimtab.lab import pool
+from trimtab.lab.pool import Budget, Cache, make_all
+from trimtab.lab.runs import Run
+
+FAKE = """
+import json, subprocess, sys, time
+for line in sys.stdin:
+    job = json.loads(line)
+    way = job["overrides"]["way"]
+    if way == "hangs":
+        subprocess.Popen(["sleep", "3600"])  # holds the pipes, as a data worker would
+        time.sleep(3600)
+    if way == "dies":
+        sys.exit(7)
+    if way == "half a line":
+        print('{"ended": ')
+        sys.exit()
+    print(json.dumps({"key": job["key"], "ended": way, "error": "why", "seconds": 1.0}), flush=True)
+"""
+
+
+@pytest.fixture
+def make(monkeypatch, tmp_path):
+    """Makes runs that end as they are told to, by processes that train nothing."""
+    monkeypatch.setattr(pool, "WORKER", (sys.executable, "-I", "-S", "-c", FAKE))
+    told = []
+
+    def call(*ways, budget=None, parallel=2, keys=None):
+        runs = [
+            Run(arm=way, seed=i, recipe=Path("tiny.yaml"), overrides={"way": way}, key=(keys or ways)[i])
+            for i, way in enumerate(ways)
+        ]
+        told.clear()
+        return make_all(
+            runs, cache=Cache(tmp_path / "runs", "here"), parallel=parallel, device="cpu",
+            budget=budget or Budget(None), told=lambda run, record: told.append((run.arm, record)),
+        )  # fmt: skip
+
+    call.told, call.folder = told, tmp_path / "runs"
+    return call
+
+
+class EndsWithTheFirstRun(Budget):
+    """A budget that needs no clock: it is over when a run has ended."""
+
+    @property
+    def left(self):
+        return True
+
+    @property
+    def rest(self):
+        return 0.0 if self.slowest else None
+
+
+def test_runs_that_are_the_same_are_made_once_and_kept(make):
+    records = make("finished", "failed", "finished", keys=["a", "b", "a"])
+    assert {key: record["ended"] for key, record in records.items()} == {"a": "finished", "b": "failed"}
+    assert len(make.told) == 2
+    assert make("finished", "failed", keys=["a", "b"]) == records
+    assert make.told == []
+
+
+def test_a_run_that_hangs_is_stopped_when_the_budget_ends_and_not_kept(make):
+    records = make("finished", "hangs", "hangs", budget=EndsWithTheFirstRun(60.0), parallel=2)
+    assert set(records) == {"finished"}
+    (_, first), (arm, last), *rest = make.told
+    assert (first["ended"], arm, last["ended"]) == ("finished", "hangs", "stopped")
+    assert "the budget ended" in last["error"]
+    assert len(rest) <= 1
+    assert [path.name for path in make.folder.glob("*.json")] == ["finished-here.json"]
+    assert not [path for path in make.folder.iterdir() if path.is_dir()]
+
+
+def test_a_run_whose_process_dies_is_named_and_the_others_are_made(make):
+    with pytest.raises(RunFailed, match=r"3 runs could not be made, the first of them: arm 'dies', seed 0"):
+        make("dies", "finished", "half a line", "failed", "refused", parallel=1)
+    assert [record["ended"] for _, record in make.told] == [
+        "stopped", "finished", "stopped", "failed", "refused"
+    ]  # fmt: skip
+    assert "ended with 7; see" in make.told[0][1]["error"]
+    assert len(list(make.folder.glob("*.json"))) == 2
+
+
+def test_nothing_is_begun_without_time(make):
+    assert make("finished", budget=Budget(10.0, begun=time.monotonic() - 11)) == {}
+    assert make.told == []
+
+
+def test_a_budget_leaves_room_for_the_slowest_run():
+    now = time.monotonic()
+    assert Budget(100.0, begun=now, slowest=50.0).left
+    assert not Budget(100.0, begun=now, slowest=101.0).left
+    assert Budget(100.0, begun=now).rest == pytest.approx(100 + pool.GRACE_S, abs=60)
+    assert Budget(100.0, begun=now - 200).rest == 0.0
+    assert Budget(None).left
+    assert Budget(None).rest is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "\0"])
+def test_a_record_that_is_none_is_made_again(tmp_path, text):
+    cache = Cache(tmp_path / "runs", "here")
+    run = Run(arm="a", seed=1, recipe=Path("tiny.yaml"), overrides={}, key="k")
+    assert cache.get(run) is None
+    cache.put(run, {"ended": "finished"})
+    assert json.loads(cache.path(run).read_text()) == cache.get(run) == {"ended": "finished"}
+    cache.path(run).write_text(text)
+    assert cache.get(run) is None
+
+
+@pytest.mark.parametrize(
+    ("device", "seen"), [("cpu", ""), ("cuda", "0"), ("cuda:3", "3"), (None, "as it was")]
+)
+def test_a_process_sees_the_device_that_was_asked_for(monkeypatch, device, seen):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "as it was")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    found = pool._environment(device)
+    assert (found["CUDA_VISIBLE_DEVICES"], found["OMP_NUM_THREADS"]) == (seen, "1")
