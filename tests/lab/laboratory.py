@@ -62,7 +62,12 @@ def made_by(monkeypatch, *, ended="finished", **more):
     def make_all(runs, *, cache, told, **_):
         for run in runs:
             if cache.get(run) is None:
-                record = {"ended": ended, "seconds": 1.0, "scores": {"prose": {"loss": 2.0, "chrf": 50.0}}, **more}
+                record = {
+                    "ended": ended,
+                    "seconds": 1.0,
+                    "scores": {"prose": {"loss": 2.0, "chrf": 50.0}},
+                    **more,
+                }
                 made.append(run)
                 if ended == "finished":
                     cache.put(run, record)

@@ -64,9 +64,7 @@ def test_results_hold_each_run_as_soon_as_it_has_ended(both, tmp_path, monkeypat
 def test_a_run_that_was_stopped_is_said_and_leaves_no_number(both, tmp_path, monkeypatch, said):
     made_by(monkeypatch, ended="stopped", error="no time\nmore")
     calls = []
-    (result,) = run_experiments(
-        both[:1], plan(tmp_path), say=said.append, after_each=lambda: calls.append(1)
-    )
+    (result,) = run_experiments(both[:1], plan(tmp_path), say=said.append, after_each=lambda: calls.append(1))
     assert result["arms"] == {}
     assert calls == []
     assert "plain, seed 1: stopped: no time in 1 s" in said[1]

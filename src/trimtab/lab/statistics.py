@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 LEVEL = 0.05
 """Of tests, and one minus the confidence of intervals."""
@@ -54,6 +55,7 @@ def two_sided_p(t: float, freedom: int) -> float:
     return incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5)
 
 
+@cache
 def t_quantile(share: float, freedom: int) -> float:
     """The t that Student's distribution stays below in this share of cases, for shares above one half."""
     low, high = 0.0, 1.0
