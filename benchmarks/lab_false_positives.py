@@ -58,7 +58,13 @@ def main():
 def losses_of(args, machine):
     """The two losses of each pair."""
     length = f"{args.steps} steps"
-    shared = {"length": length, "evaluate.every": length, "checkpoint.every": length, "evaluate.metrics": []}
+    shared = {
+        "length": length,
+        "evaluate.every": length,
+        "checkpoint.every": length,
+        "evaluate.metrics": [],
+        "evaluate.best.metric": "loss",
+    }
     runs = [
         Run(
             arm=f"weights {which}",

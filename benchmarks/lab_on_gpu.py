@@ -5,8 +5,8 @@
 
 As `trimtab lab run`, which needs the packages of the command line as well. Without names it runs all experiments that
 have arms, those of ORDER first. The file has the records of all runs, so that after `--unpack` the same call continues;
-`--unpack` also puts the results of the experiments' own scale beside the experiments. It is written after each run, whole
-or not at all; after `--seconds` what still runs is stopped.
+`--unpack` also puts the results of the experiments' own scale beside the experiments. It is written after each
+run, whole or not at all; after `--seconds` what still runs is stopped.
 """
 
 import argparse

@@ -5,7 +5,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
 
     __main__                                    the command as a module
     cli                                         one file a command, nothing heavy before it runs
-    demo | averaging | replaying | vocabulary | lab   a first translator; means of checkpoints; a step again; pieces; experiments
+    demo | averaging | replaying | vocabulary | lab   a first translator; means; a step again; pieces; experiments
     report                                      a run as a page, from its folder alone
     launch | inspection | cleaning | adapters | exporting | shortlisting | serving | probing   what the commands call
     training                                    the loop on one page, the checks before it, the records along it

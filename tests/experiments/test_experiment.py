@@ -9,7 +9,12 @@ import pytest
 from tests.experiments.open_experiment import EXPERIMENTS, open_experiment
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+QUICKEST = "accumulation_bias"
+
+
+@pytest.mark.parametrize(
+    "name", [name if name == QUICKEST else pytest.param(name, marks=pytest.mark.slow) for name in EXPERIMENTS]
+)
 def test_an_experiment_runs_at_its_smallest_size_and_its_result_is_plain_json(
     name, monkeypatch, tmp_path, capsys
 ):
@@ -39,6 +44,7 @@ def test_an_experiment_is_named_as_its_file_and_says_what_it_expects(name, monke
     )
 
 
+@pytest.mark.slow
 def test_a_quick_run_does_not_touch_the_stored_result(monkeypatch):
     experiment, runner = open_experiment("vocabulary_trimming", monkeypatch)
     stored = runner.FOLDER / f"{experiment.name}.json"

@@ -135,7 +135,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "lab list": ("trimtab lab list", "trimtab lab list --json"),
     "lab run": (
         "trimtab lab run label_smoothing --scale tiny --seeds 2",
-        "trimtab lab run positions_en_de rms_norm --parallel 8 --budget 10m",
+        "trimtab lab run positions rms_norm --parallel 8 --budget 10m",
         "trimtab lab run all --parallel 8",
     ),
     "lab show": ("trimtab lab show label_smoothing",),

@@ -3,13 +3,17 @@
 import json
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from trimtab.cli.arguments import Json
 from trimtab.cli.numbers import Range, number_option
 from trimtab.errors import input_error
+
+if TYPE_CHECKING:
+    from trimtab.lab.experiment import Loaded
+    from trimtab.lab.laboratory import Plan
 
 FOLDER = Path("experiments")
 RUNS = Path("runs/lab")
@@ -103,8 +107,7 @@ def run(
     stored beside the experiment, as result.json.
     """
     from trimtab.lab.experiment import load_experiment, names_in
-    from trimtab.lab.laboratory import Plan, result_path, run_experiments
-    from trimtab.lab.table import described, row_of
+    from trimtab.lab.laboratory import Plan
 
     chosen = names_in(folder) if names == [ALL] else list(dict.fromkeys(names))
     plan = Plan(
@@ -116,7 +119,13 @@ def run(
         cache=runs,
         out=out,
     )
-    experiments = [load_experiment(folder, name) for name in chosen]
+    _run(folder, [load_experiment(folder, name) for name in chosen], plan)
+
+
+def _run(folder: Path, experiments: "list[Loaded]", plan: "Plan") -> None:
+    from trimtab.lab.laboratory import result_path, run_experiments
+    from trimtab.lab.table import described, row_of
+
     run_experiments(experiments, plan, say=typer.echo)
     for each in experiments:
         if each.experiment.script is None:

@@ -64,8 +64,8 @@ class DecoderModel(Settings):
     """Added to the mean square (or the variance) before the root in each norm; by default 1e-6 for `rms` and 1e-5 for
     `layer`. Pretrained models bring their own."""
     norm_position: Literal["before", "after", "b2t"] = "before"
-    """Before each sub-layer, which trains at any depth; after the addition as in the original transformer; or `b2t`: after
-    it, with the input of each layer added once more before its last norm (bottom-to-top connection, arXiv 2206.00330,
+    """Before each sub-layer, which trains at any depth; after the addition as in the original transformer; or `b2t`:
+    after it, with the input of each layer added once more before its last norm (bottom-to-top connection, arXiv 2206.00330,
     section 4), so that deep models train."""
     qk_norm: bool = False
     """RMSNorm on the queries and keys of each head before rotation, with one gain for all heads, so that no attention
