@@ -8,7 +8,6 @@ import pytest
 
 from tests.experiments.open_experiment import EXPERIMENTS, open_experiment
 
-
 QUICKEST = "accumulation_bias"
 
 

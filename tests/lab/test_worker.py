@@ -81,7 +81,8 @@ def test_what_was_measured_is_read_from_the_logs(tmp_path):
         '{"set": "prose", "loss": 2.0, "chrf": NaN}',
     )
     log(
-        "metrics.jsonl", *(json.dumps({"step": step, "loss": 1 / step, "skipped": step == 5}) for step in range(1, 121)),
+        "metrics.jsonl",
+        *(json.dumps({"step": step, "loss": 1 / step, "skipped": step == 5}) for step in range(1, 121)),
         '{"step": 121, "lo',
     )  # fmt: skip
     log("findings.jsonl", '{"code": "T310"}', '{"code": "T310"}')

@@ -65,8 +65,8 @@ class DecoderModel(Settings):
     `layer`. Pretrained models bring their own."""
     norm_position: Literal["before", "after", "b2t"] = "before"
     """Before each sub-layer, which trains at any depth; after the addition as in the original transformer; or `b2t`:
-    after it, with the input of each layer added once more before its last norm (bottom-to-top connection, arXiv 2206.00330,
-    section 4), so that deep models train."""
+    after it, with the input of each layer added once more before its last norm (bottom-to-top connection, arXiv
+    2206.00330, section 4), so that deep models train."""
     qk_norm: bool = False
     """RMSNorm on the queries and keys of each head before rotation, with one gain for all heads, so that no attention
     logit can grow without bound (arXiv 2302.05442, section 2.1; arXiv 2309.14322 for small models)."""

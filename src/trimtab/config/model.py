@@ -74,8 +74,8 @@ class EncoderDecoderModel(Settings):
     """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467)."""
     norm_position: Literal["before", "after", "b2t"] = "before"
     """Before each sub-layer, which trains at any depth; after the addition as in the original transformer; or `b2t`:
-    after it, with the input of each layer added once more before its last norm (bottom-to-top connection, arXiv 2206.00330,
-    section 4), so that deep models train."""
+    after it, with the input of each layer added once more before its last norm (bottom-to-top connection, arXiv
+    2206.00330, section 4), so that deep models train."""
     qk_norm: bool = False
     """RMSNorm on the queries and keys of each head in self-attention, before rotation, so that no attention logit can
     grow without bound (arXiv 2302.05442, section 2.1). Attention to the source has none."""

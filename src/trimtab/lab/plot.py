@@ -38,7 +38,8 @@ def plot(row: Row) -> str:
     for number, each in enumerate(row.comparisons):
         parts.extend(_drawn(each, TOP + STEP * number + STEP / 2, x))
     parts.append(
-        f'<text x="{LEFT}" y="{bottom + 34}" fill="{GREY}">points: seeds; bar: mean and 95% interval; shaded: margin</text>'
+        f'<text x="{LEFT}" y="{bottom + 34}" fill="{GREY}">'
+        "points: seeds; bar: mean and 95% interval; shaded: margin</text>"
     )
     return "\n".join([*parts, "</svg>"]) + "\n"
 

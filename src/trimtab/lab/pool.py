@@ -1,5 +1,6 @@
 """Makes runs in several processes that share a device, and keeps their records, so that none is made twice."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -28,8 +29,8 @@ WORKER = (sys.executable, "-m", "trimtab.lab.worker")
 
 @dataclass(slots=True)
 class Budget:
-    """How long runs may take together. A run is begun only where the slowest one so far would still end in time; one that
-    takes longer all the same is stopped."""
+    """How long runs may take together. A run is begun only where the slowest one so far would still end in time; one
+    that takes longer all the same is stopped."""
 
     seconds: float | None
     begun: float = field(default_factory=time.monotonic)
@@ -192,10 +193,8 @@ def _kill(process: subprocess.Popen[str]) -> None:
     if sys.platform == "win32":
         process.kill()
         return
-    try:
+    with contextlib.suppress(ProcessLookupError):  # it has ended, and all of its group
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:  # it has ended, and all of its group
-        pass
 
 
 def _environment(device: str | None) -> dict[str, str]:

@@ -35,7 +35,7 @@ def encoder_decoder(**changes):
 
 
 def plain_bucket(distance, bidirectional):
-    """The authors' function for one number (`_relative_position_bucket` of mesh_tensorflow), which transformers has too."""
+    """The authors' function for one number (`_relative_position_bucket` of mesh_tensorflow)."""
     count, first = (16, 16 * (distance > 0)) if bidirectional else (32, 0)
     distance = abs(distance) if bidirectional else max(0, -distance)
     if distance < count // 2:
