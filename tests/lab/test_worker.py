@@ -13,6 +13,7 @@ SMALL = {
     "data.tokenizer.vocabulary_size": 400,
     "data.tokenizer.training_lines": 300,
     "length": "3 steps",
+    "step.schedule.warmup": "1 steps",
     "evaluate.every": "3 steps",
     "evaluate.lines": 2,
     "model.dim": 8,

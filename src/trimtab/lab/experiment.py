@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
 
@@ -200,7 +200,8 @@ def load_experiment(folder: Path, name: str) -> Loaded:
             fix="begin with another experiment's file",
             where=f"{path}:1:1",
         )
-    if found := complaints_about(read.value, root=ROOT):
+    value = cast("Mapping[str, Any]", read.value)
+    if found := complaints_about(value, root=ROOT):
         raise InputError(*placed(found, str(path), read.positions, {}))
-    experiment = Experiment.model_validate(read.value)
+    experiment = Experiment.model_validate(value)
     return Loaded(name, folder / name, experiment, sha256(text.encode()).hexdigest())

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from trimtab import __version__
 from trimtab.errors import input_error
@@ -47,7 +47,7 @@ def made_result(
 def read_result(path: Path) -> dict[str, Any]:
     """A result that was written. Raises InputError where the file is none."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise input_error(
             "not a result of an experiment",
@@ -59,12 +59,12 @@ def read_result(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict) or "experiment" not in value:
         raise input_error(
             "not a result of an experiment",
-            got=type(value).__name__,
+            got=type(cast("object", value)).__name__,
             allowed="JSON, as `trimtab lab run` writes it",
             fix="run the experiment again",
             where=str(path),
         )
-    return value
+    return cast("dict[str, Any]", value)
 
 
 def write_result(path: Path, result: Mapping[str, Any]) -> None:
@@ -93,9 +93,10 @@ def scores_of(loaded: Loaded, result: Mapping[str, Any]) -> Scores:
 def plain(value: Any) -> Any:
     """Numbers that JSON can hold, to eight digits; infinities and NaN become texts."""
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
+        items = cast("Mapping[Any, Any]", value).items()
+        return {str(key): plain(each) for key, each in items}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain(each) for each in cast("Sequence[Any]", value)]
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else str(value)
     return value

@@ -67,7 +67,7 @@ def verdict_of(experiment: Experiment, comparisons: Sequence[Comparison], values
     complete = len(comparisons) == len(experiment.predictions)
     if not complete or any(each.seeds != experiment.seeds for each in comparisons):
         return "unfinished"
-    outcomes = {each.outcome(p=p) for each, p in zip(comparisons, values, strict=True)}
+    outcomes: set[Outcome] = {each.outcome(p=p) for each, p in zip(comparisons, values, strict=True)}
     if len(outcomes) > 1:
         return "mixed"
     match outcomes.pop():
