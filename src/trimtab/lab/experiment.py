@@ -195,7 +195,7 @@ def load_experiment(folder: Path, name: str) -> Loaded:
     if not isinstance(read.value, Mapping):
         raise input_error(
             "not an experiment",
-            got=type(read.value).__name__,
+            got=type(cast("object", read.value)).__name__,
             allowed="`key: value` lines",
             fix="begin with another experiment's file",
             where=f"{path}:1:1",
