@@ -192,15 +192,16 @@ def load_experiment(folder: Path, name: str) -> Loaded:
     path = folder / name / FILE
     text = read_text_file(path, wanted="description of an experiment")
     read = read_yaml(text, name=str(path))
-    if not isinstance(read.value, Mapping):
+    whole: Any = read.value
+    if not isinstance(whole, Mapping):
         raise input_error(
             "not an experiment",
-            got=type(cast("object", read.value)).__name__,
+            got=type(whole).__name__,
             allowed="`key: value` lines",
             fix="begin with another experiment's file",
             where=f"{path}:1:1",
         )
-    value = cast("Mapping[str, Any]", read.value)
+    value = cast("Mapping[str, Any]", whole)
     if found := complaints_about(value, root=ROOT):
         raise InputError(*placed(found, str(path), read.positions, {}))
     experiment = Experiment.model_validate(value)

@@ -30,8 +30,9 @@ def _page(table: Sequence[Row]) -> Iterator[str]:
         "Each experiment trains arms that differ in one thing, several times, from seeds that read the same data in "
         "the same order. Predictions and margins were committed before the first run. An effect is the difference of "
         "the measure, positive where the arm is better, with a 95% interval by the paired t-test; p-values are "
-        "corrected over the whole table (Holm). *No effect at this scale* means that the interval lies within the margin. A "
-        "verdict holds for its scale: a small model on a small corpus refutes nothing about large ones. "
+        "corrected over the whole table (Holm). *No effect at this scale* means that the interval "
+        "lies within the margin. "
+        "A verdict holds for its scale: a small model on a small corpus refutes nothing about large ones. "
         "[How to run them and write one](how_to/lab.md)."
     )
     yield ""
