@@ -22,6 +22,14 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 _BUDGET = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|m|h)[a-z]*\s*")
 
 Folder = Annotated[Path, typer.Option("--folder", metavar="DIR", help="Folder of the experiments.")]
+Records = Annotated[
+    Path,
+    typer.Option("--runs", metavar="DIR", help="Records of the runs; a finished one is not repeated."),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Folder for the results; by default beside the experiments."),
+]
 Names = Annotated[
     list[str],
     typer.Argument(metavar="NAME ...", help="Experiments, as `trimtab lab list` shows them, or all."),
@@ -90,16 +98,8 @@ def run(
         str | None,
         typer.Option(metavar="NAME", help="cpu, cuda or cuda:N; by default a GPU if there is one."),
     ] = None,
-    runs: Annotated[
-        Path,
-        typer.Option("--runs", metavar="DIR", help="Records of the runs; a finished one is not repeated."),
-    ] = RUNS,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="DIR", help="Folder for the results; by default beside the experiments."
-        ),
-    ] = None,
+    runs: Records = RUNS,
+    out: Out = None,
 ) -> None:
     """Run experiments: every arm with every seed, and an A/A pair for the noise.
 
