@@ -20,7 +20,7 @@ def complaint(**changes):
     [
         ({"model": {"kind": "hf", "preset": "tiny"}}, "kind: pretrained, path: DIR_OR_HUB_NAME"),
         ({"lora": {"r": 16}}, "adapter: {kind: lora, rank: 16}"),
-        ({"devices": 2}, "cannot train on several GPUs yet"),
+        ({"devices": 2}, "torchrun --nproc-per-node"),
         ({"model": {"preset": "tiny", "pretrained": "x"}}, "kind: pretrained, path: DIR_OR_HUB_NAME"),
     ],
 )

@@ -28,7 +28,7 @@ def test_every_optimizer_has_multipliers_by_role_and_all_are_one_by_default(kind
             {"optimizer": {"kind": kind, **written}}
         ).optimizer.learning_rate_multipliers
 
-    assert set(multipliers().model_dump().values()) == {1.0}
+    assert set(multipliers().model_dump(exclude={"names"}).values()) == {1.0}
     assert multipliers(learning_rate_multipliers={"hidden": 0.25}).hidden == 0.25
     for wrong in ({"hidden": 0}, {"hidden": -1}, {"hidden": float("nan")}, {"matrices": 1}):
         with pytest.raises(ValidationError):

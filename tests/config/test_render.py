@@ -67,6 +67,7 @@ def test_the_text_is_in_the_order_of_the_settings_and_reads_like_a_recipe():
         "model",
         "loss",
         "step",
+        "parallel",
         "guard",
         "length",
         "evaluate",
