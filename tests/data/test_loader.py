@@ -150,6 +150,7 @@ class TestAScriptOfItsOwn:
         assert message.strip().endswith("KeyboardInterrupt")
         assert wait_until(lambda: all(map(is_gone, workers)))
 
+    @pytest.mark.slow
     def test_workers_of_a_killed_script_do_not_stay_behind(self, started):
         process, workers = started()
         process.kill()

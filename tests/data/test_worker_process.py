@@ -101,6 +101,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_hangs_ends_with_the_one_that_started_it():
     done = subprocess.run([sys.executable, "-c", LEADER], capture_output=True, text=True, check=False)
     worker = int(done.stdout)
