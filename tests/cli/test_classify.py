@@ -10,7 +10,7 @@ from trimtab.tasks.classification.classifier import Classified
 class Loud:
     """Labels a text by whether it has capitals."""
 
-    def __init__(self, spec, *, device) -> None:
+    def __init__(self, spec, *, device, adapter=None) -> None:
         if spec == "other":
             raise input_error("other: no classifier", got="a", allowed="b", fix="c")
 

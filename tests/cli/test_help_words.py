@@ -34,6 +34,7 @@ def test_an_example_is_a_command_line_that_the_parser_takes(example, tmp_path, m
     assert words.pop(0) == "trimtab"
     for word in words:
         if Path(word).suffix and "=" not in word:
+            Path(word).parent.mkdir(parents=True, exist_ok=True)
             Path(word).touch()
     command: Any = ROOT
     while hasattr(command, "commands"):

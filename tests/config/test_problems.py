@@ -89,12 +89,13 @@ def test_a_right_recipe_has_no_complaints():
         ({"data": {**DATA, "workers": 999}}, "data.workers", "wrong value", "999", "0 to 256, or auto"),
         ({"data": {"train": []}}, "data.train", "empty", "no item", "at least one"),
         ({"data": {**DATA, "valid": {"dev": 3}}}, "data.valid.dev", "wrong type", "3",
-         "a group of keys: source, target, pairs, states, documents, dataset, split, name, tags, text, learn, images, render and "
-         "bleu_tokenizer"),
+         "a group of keys: source, target, pairs, states, documents, dataset, split, name, tags, text, learn, "
+         "images, render and bleu_tokenizer"),
         ({"data": {**DATA, "transforms": [{"form": "nfc"}]}}, "data.transforms.0.kind", "missing", "nothing",
          "normalize, length, ratio, character_run, duplicate, copy, language, letters, word_length, "
          "denoise, protect or context"),
-        ({"task": "parsing"}, "task", "unknown value", "'parsing'", "translation, language_model, classification or recognition"),
+        ({"task": "parsing"}, "task", "unknown value", "'parsing'",
+         "translation, language_model, classification or recognition"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_said_in_our_words(changes, path, what, got, allowed):

@@ -83,7 +83,9 @@ def raised(optimizer: Optimizer, *, rate: float) -> LearningRateMultipliers:
     """The multipliers beside this rate, none so low that the rate of its weights is below LEAST_RATE."""
     multipliers = optimizer.learning_rate_multipliers
     least = min(1.0, LEAST_RATE / rate)
-    return multipliers.model_copy(update={role: max(least, each) for role, each in multipliers})
+    update: dict[str, object] = {role: max(least, each) for role, each in multipliers if role != "names"}
+    update["names"] = {pattern: max(least, each) for pattern, each in multipliers.names.items()}
+    return multipliers.model_copy(update=update)
 
 
 def small(recipe: Recipe, *, most: int) -> Recipe:
