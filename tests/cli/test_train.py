@@ -10,7 +10,7 @@ from trimtab.errors import NothingToResume, RunFailed
 def calls(stand_in):
     seen = []
 
-    def train(loaded, *, out, resume, reset, progress):
+    def train(loaded, *, out, resume, reset, progress, ranks):
         seen.append((loaded, out, resume, progress, reset))
         return SimpleNamespace(run="runs/x", state=SimpleNamespace(step=100), ok="fails" not in str(out))
 

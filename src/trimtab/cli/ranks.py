@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from trimtab.errors import RankLost, TrimtabError
+from trimtab.world import launched_processes
 
 if TYPE_CHECKING:
     from trimtab.distributed import Ranks
@@ -16,6 +17,18 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 3.0
 """So long a rank waits for the first one to say what has failed, before it does so itself."""
+
+
+def told_by_launcher() -> "tuple[LaunchedRank | None, bool]":
+    """This process among those that a launcher has started, if it has, and whether torchrun has started it again.
+
+    Without a launcher torch is not loaded, so that a wrong recipe is refused where torch is not installed.
+    """
+    if launched_processes() == 1 and "TORCHELASTIC_RESTART_COUNT" not in os.environ:
+        return None, False
+    from trimtab.distributed.launched import launched, was_started_again
+
+    return launched(), was_started_again()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trimtab.cli.arguments import Overrides, RecipeFile, Threads
-from trimtab.cli.ranks import ranks_of_launcher, told_once
+from trimtab.cli.ranks import ranks_of_launcher, told_by_launcher, told_once
 from trimtab.config.resets import RESETS, check_resumes, parse_reset
 from trimtab.errors import InputError, input_error
 
@@ -60,10 +60,9 @@ def train(
     """
     from trimtab.config.given_path import run_folder
     from trimtab.config.load import load_recipe
-    from trimtab.distributed.launched import launched, was_started_again
 
-    mine = launched()
-    auto_resume = auto_resume or (was_started_again() and not resume)
+    mine, again = told_by_launcher()
+    auto_resume = auto_resume or (again and not resume)
     resumes = resume or auto_resume
     how = resume or ("auto" if auto_resume else False)
     resets = parse_reset(reset or "")

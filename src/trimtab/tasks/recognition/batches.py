@@ -132,6 +132,10 @@ class ImageBatch:
         """The same batch in memory of its own."""
         return self.map(Tensor.clone)
 
+    def blank(self) -> "ImageBatch":
+        """For ranks without work, of which a recognizer has none: `plan_batches` refuses several."""
+        raise AssertionError("a recognizer trains in one process")
+
 
 @dataclass(frozen=True, slots=True)
 class BatchShape:

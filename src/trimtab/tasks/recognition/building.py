@@ -15,6 +15,7 @@ from trimtab.data.global_batches import windows
 from trimtab.data.loader import chunks, resolve_workers
 from trimtab.data.mixture import Mixture
 from trimtab.data.text_global_batch import TextGlobalBatch
+from trimtab.errors import input_error
 from trimtab.loss.build import build_loss
 from trimtab.loss.ctc import untrained_loss
 from trimtab.tasks.recognition.batches import Batching, ImageGlobalBatch, plan_shape, rounded_up
@@ -28,8 +29,20 @@ from trimtab.tasks.text.batches import step_size
 POSITIONS_MULTIPLE = 64
 
 
-def plan_batches(recipe: Recipe, datasets: ImageDatasets, *, packed: bool, device: torch.device) -> Batching:
-    """The batches of the run; `packed` gives them one shape, for kernels that are compiled once."""
+def plan_batches(
+    recipe: Recipe, datasets: ImageDatasets, *, packed: bool, device: torch.device, ranks: int = 1
+) -> Batching:
+    """The batches of the run; `packed` gives them one shape, for kernels that are compiled once.
+
+    Raises InputError for several ranks, which would need batches in which nothing counts.
+    """
+    if ranks > 1:
+        raise input_error(
+            "task: recognition trains in one process",
+            got=f"{ranks} processes",
+            allowed="one process, on one GPU or on the CPU",
+            fix="start the run without torchrun: `trimtab train RECIPE`",
+        )
     return Batching(
         shape=plan_shape(
             recipe.step,

@@ -3,19 +3,29 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from trimtab.tasks.examples import CutTwoWays
 from trimtab.tasks.recognition.batches import GAP, Batching, ImageBatch, ImageGlobalBatch
-from trimtab.tasks.recognition.charset import SPECIAL
+from trimtab.tasks.recognition.charset import SPECIAL, Charset
 from trimtab.tasks.recognition.datasets import ImageDatasets, joined
 from trimtab.tasks.recognition.pixels import to_row
 from trimtab.types import Ragged
 
 FEW, FIRST, TO_CUT = 6, 128, 32
 """Examples in a handful, for a mean loss that means something, and in a step that is cut in two ways."""
+
+
+class Characters(NamedTuple):
+    """The texts of images, as a side of pairs is for other tasks."""
+
+    name: str
+    tokenizer: Charset
+    rows: Ragged
+    """Ids of the first examples."""
 
 
 @dataclass(slots=True)
@@ -25,6 +35,10 @@ class ImageExamples:
     datasets: ImageDatasets
     batching: Batching
     device: torch.device
+
+    def sides(self) -> list[Characters]:
+        """The texts of the first examples."""
+        return [Characters("text", self.datasets.charset, self.datasets.sample.target)]
 
     def few(self) -> ImageBatch:
         """A handful of examples in one batch, in their order."""
