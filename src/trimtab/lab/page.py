@@ -29,8 +29,8 @@ def _page(table: Sequence[Row]) -> Iterator[str]:
     yield (
         "Each experiment trains arms that differ in one thing, with several seeds; the arms of a seed read the same "
         "data in the same order. Predictions and margins were committed before the first run. An effect is the "
-        "difference in the measure, positive if the arm is better, with its 95% interval from a paired t-test; p-values "
-        "are corrected over the whole table (Holm). *No effect at this scale* means that the interval "
+        "difference in the measure, positive if the arm is better, with its 95% interval from a paired t-test; "
+        "p-values are corrected over the whole table (Holm). *No effect at this scale* means that the interval "
         "lies within the margin. "
         "A verdict holds only at its scale: a small model on a small corpus says nothing about large ones. "
         "[Run experiments and write your own](how_to/lab.md)."
