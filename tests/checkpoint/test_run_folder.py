@@ -269,7 +269,7 @@ def test_a_folder_that_the_first_rank_cannot_use_stops_every_rank(tmp_path: Path
     with pytest.raises(NothingToResume):
         RunFolder.for_ranks(tmp_path, resume=True, ranks=first)
     assert first.said == [1]
-    with pytest.raises(RunFailed, match="the first rank has failed"):
+    with pytest.raises(RunFailed, match="rank 0 failed"):
         RunFolder.for_ranks(tmp_path, resume=True, ranks=Told(rank=1, failed=1))
 
 

@@ -60,7 +60,7 @@ def test_what_fails_on_the_first_rank_fails_on_all():
     with pytest.raises(ZeroDivisionError):
         first_ahead(first, lambda: 1 / 0)
     assert first.mine == [(1,)]
-    with pytest.raises(RunFailed, match="the first rank has failed"):
+    with pytest.raises(RunFailed, match="rank 0 failed"):
         first_ahead(Beside(1), lambda: "never")
 
 

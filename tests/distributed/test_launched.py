@@ -40,8 +40,8 @@ def test_a_process_alone_was_launched_by_nobody(size):
         ("MASTER_PORT", None, "is not set"),
         ("MASTER_ADDR", None, "is not set"),
         ("MASTER_ADDR", " ", "is not set"),
-        ("MASTER_ADDR", "no host of this name", "does not know the name"),
-        ("MASTER_ADDR", "a" * 300, "does not know the name"),
+        ("MASTER_ADDR", "no host of this name", "cannot resolve the name"),
+        ("MASTER_ADDR", "a" * 300, "cannot resolve the name"),
     ],
 )
 def test_what_is_missing_or_wrong_is_named_with_what_sets_it(key, value, says):

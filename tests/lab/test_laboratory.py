@@ -33,7 +33,7 @@ def test_arms_that_experiments_share_are_made_once(both, tmp_path, monkeypatch, 
     made = made_by(monkeypatch)
     results = run_experiments(both, plan(tmp_path), say=said.append)
     assert len(made) == 2 * (2 + 2)
-    assert said[0].startswith("12 runs in 2 experiments, 8 of them different, 0 done before, on CPU")
+    assert said[0].startswith("12 runs in 2 experiments, 8 of them distinct, 0 done before, on CPU")
     assert said[1].startswith("1/8 plain, seed 1: finished in 1 s  prose: loss 2, chrf 50")
     assert [{arm: len(seeds) for arm, seeds in each["arms"].items()} for each in results] == [
         {"plain": 2, "other": 2, "reference, other weights": 2}
@@ -83,12 +83,12 @@ def test_a_script_runs_and_its_failure_is_ours(tmp_path, said):
     text = 'question: "Is it?"\nclaim: It is.\nscript: ask.py\n'
     loaded = written(tmp_path, "asks", text)
     given = Plan(cache=tmp_path / "runs", device="cpu", scale="tiny")
-    with pytest.raises(InputError, match="its script is not there"):
+    with pytest.raises(InputError, match="its script does not exist"):
         run_experiments([loaded], given, say=said.append)
     script = loaded.folder / "ask.py"
     script.write_text("import sys; open(__file__ + '.ran', 'w').write(' '.join(sys.argv[1:]))\n")
     assert run_experiments([loaded], given, say=said.append) == []
     assert (loaded.folder / "ask.py.ran").read_text() == "--quick"
     script.write_text("raise SystemExit(3)\n")
-    with pytest.raises(RunFailed, match=r"ask\.py ended with 3"):
+    with pytest.raises(RunFailed, match=r"ask\.py exited with code 3"):
         run_experiments([loaded], given, say=said.append)

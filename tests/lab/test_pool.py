@@ -73,19 +73,19 @@ def test_a_run_that_hangs_is_stopped_when_the_budget_ends_and_not_kept(make):
     assert set(records) == {"finished"}
     (_, first), (arm, last), *rest = make.told
     assert (first["ended"], arm, last["ended"]) == ("finished", "hangs", "stopped")
-    assert "the budget ended" in last["error"]
+    assert "the budget ran out" in last["error"]
     assert len(rest) <= 1
     assert [path.name for path in make.folder.glob("*.json")] == ["finished-here.json"]
     assert not [path for path in make.folder.iterdir() if path.is_dir()]
 
 
 def test_a_run_whose_process_dies_is_named_and_the_others_are_made(make):
-    with pytest.raises(RunFailed, match=r"3 runs could not be made, the first of them: arm 'dies', seed 0"):
+    with pytest.raises(RunFailed, match=r"3 runs did not complete; the first one: arm 'dies', seed 0"):
         make("dies", "finished", "half a line", "failed", "refused", parallel=1)
     assert [record["ended"] for _, record in make.told] == [
         "stopped", "finished", "stopped", "failed", "refused"
     ]  # fmt: skip
-    assert "ended with 7; see" in make.told[0][1]["error"]
+    assert "exited with code 7; see" in make.told[0][1]["error"]
     assert len(list(make.folder.glob("*.json"))) == 2
 
 

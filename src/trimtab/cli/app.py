@@ -50,9 +50,7 @@ tokenizer_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Train 
 vocabulary_app = typer.Typer(
     cls=CommandGroup, no_args_is_help=True, help="Trim or extend the vocabulary of a trained model."
 )
-lab_app = typer.Typer(
-    cls=CommandGroup, no_args_is_help=True, help="Run experiments and show what they found."
-)
+lab_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Run experiments and show their verdicts.")
 data_app = typer.Typer(
     cls=CommandGroup, no_args_is_help=True, help="Inspect, clean and render training data."
 )
@@ -71,7 +69,7 @@ def _root(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Train, evaluate and export transformers for text and images of text, with sound defaults."""
+    """Train, evaluate and export transformers for text and text recognition, with sound defaults."""
 
 
 def _check(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:

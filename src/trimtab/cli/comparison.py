@@ -33,8 +33,7 @@ Table = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Also write what was compared as a TSV to read: source, reference, and each system's translation with its "
-        "chrF, a row for each line.",
+        help="Also write a TSV with one row per line: source, reference, and each system's translation with its chrF.",
     ),
 ]
 

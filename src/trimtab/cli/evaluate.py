@@ -151,7 +151,7 @@ def _no_model() -> InputError:
 
 def _nothing_beside() -> InputError:
     return input_error(
-        "--table: shows systems beside one another",
+        "--table: needs two systems to compare",
         got="one model",
         allowed="--table FILE with --against or --hypotheses",
         fix="add --against MODEL; the translations of one model alone are the output of `trimtab translate`",

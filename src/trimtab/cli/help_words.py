@@ -14,7 +14,7 @@ COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
         *("translate", "generate", "classify", "recognise", "serve", "evaluate", "score"),
         *("average", "export", "shortlist", "vocabulary"),
     ),
-    "Find out": ("lab",),
+    "Experiment": ("lab",),
     "Look up": ("explain", "rules", "schema", "completion"),
 }
 """The commands that `trimtab -h` lists, by title."""

@@ -24,11 +24,11 @@ _BUDGET = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|m|h)[a-z]*\s*")
 Folder = Annotated[Path, typer.Option("--folder", metavar="DIR", help="Folder of the experiments.")]
 Records = Annotated[
     Path,
-    typer.Option("--runs", metavar="DIR", help="Records of the runs; a finished one is not repeated."),
+    typer.Option("--runs", metavar="DIR", help="Folder for records of runs; finished runs are not repeated."),
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="DIR", help="Folder for the results; by default beside the experiments."),
+    typer.Option("--out", metavar="DIR", help="Folder for the results; by default, next to each experiment."),
 ]
 Names = Annotated[
     list[str],
@@ -37,7 +37,7 @@ Names = Annotated[
 
 
 def list_experiments(folder: Folder = FOLDER, as_json: Json = False) -> None:
-    """List the experiments: what each asks, and its verdict."""
+    """List experiments with their verdicts and questions."""
     from trimtab.lab.table import table_of
 
     table = table_of(folder)
@@ -55,11 +55,12 @@ def show(
     ],
     folder: Folder = FOLDER,
     result: Annotated[
-        Path | None, typer.Option("--result", metavar="FILE", help="Another result than the stored one.")
+        Path | None,
+        typer.Option("--result", metavar="FILE", help="Show this result instead of the stored one."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show an experiment: claim, arms, prediction, and what its numbers say."""
+    """Show an experiment: its claim, arms, predictions, results and verdict."""
     from trimtab.lab.table import described, row_of
 
     row = row_of(folder, name, result=result)
@@ -73,38 +74,41 @@ def run(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="End after this time: 30s, 10m, 2h. Runs that it cuts off are made anew; the same command continues.",
+            help="Stop after this time, such as 30s, 10m or 2h. Interrupted runs are repeated next time.",
         ),
     ] = None,
     scale: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Another recipe in scales/ to start from; tiny runs on a CPU in seconds."
+            metavar="NAME", help="Start from another recipe in scales/; tiny runs on a CPU in seconds."
         ),
     ] = None,
     seeds: Annotated[
         int | None,
         number_option(
-            "--seeds", Range(least=2, most=1000), help="Use the first N seeds alone.", fix="5 is usual"
+            "--seeds", Range(least=2, most=1000), help="Use only the first N seeds.", fix="5 is usual"
         ),
     ] = None,
     parallel: Annotated[
         int,
         number_option(
-            "--parallel", Range(least=1, most=256), help="Runs at the same time.", fix="1 is the default"
+            "--parallel",
+            Range(least=1, most=256),
+            help="Runs to train at the same time.",
+            fix="1 is the default",
         ),
     ] = 1,
     device: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="cpu, cuda or cuda:N; by default a GPU if there is one."),
+        typer.Option(metavar="NAME", help="cpu, cuda or cuda:N; by default, a GPU if there is one."),
     ] = None,
     runs: Records = RUNS,
     out: Out = None,
 ) -> None:
-    """Run experiments: every arm with every seed, and an A/A pair for the noise.
+    """Run experiments: every arm with every seed, plus an A/A pair that measures noise.
 
-    Arms that several experiments share are trained once. With all seeds and the experiments' own scale, the result is
-    stored beside the experiment, as result.json.
+    If several experiments share an arm, it is trained once. The result of an experiment with all its seeds, at its own
+    scale, goes to result.json in its folder.
     """
     from trimtab.lab.experiment import load_experiment, names_in
     from trimtab.lab.laboratory import Plan
@@ -156,6 +160,6 @@ def _device(device: str | None) -> str | None:
             "--device: unknown",
             got=device[:80],
             allowed="cpu, cuda or cuda:N",
-            fix="leave it out for a GPU if there is one",
+            fix="leave it out to use a GPU if there is one",
         )
     return device

@@ -1,4 +1,4 @@
-"""`trimtab train` in a terminal: a panel that is rewritten in place below what was printed, with the newest numbers."""
+"""`trimtab train` in a terminal: a panel with the newest numbers, rewritten in place below the messages."""
 
 import io
 import os
@@ -84,7 +84,7 @@ class LivePanel(ConsoleProgress):
         super().evaluation(scores)
 
     def sample(self, sample: dict[str, Any]) -> None:
-        """A line that the model has just written; the panel shows the first of each evaluation."""
+        """A new output of the model; the panel shows the first one of each evaluation."""
         if sample.get("step") != self._numbers.sample.get("step"):
             self._numbers.sample = sample
 
@@ -146,7 +146,7 @@ class LivePanel(ConsoleProgress):
 
 
 class Quiet(ConsoleProgress):
-    """Tells of warnings and errors, and of nothing else."""
+    """Prints warnings and errors only."""
 
     def message(self, text: str) -> None:
         """Nothing."""

@@ -28,8 +28,8 @@ def recognise(
         list[Path],
         typer.Argument(
             metavar="IMAGE...",
-            help="Images of one line each; a folder stands for its images. With --score, one list of images with their "
-            "texts, as in `data.train`.",
+            help="Images of one line each, or folders of such images. With --score, a list of images with their texts, "
+            "as in `data.train`.",
         ),
     ],
     output: Annotated[
@@ -42,18 +42,18 @@ def recognise(
     score: Annotated[
         bool,
         typer.Option(
-            "--score", help="Compare with the texts of the list: error rates and what is mistaken for what."
+            "--score", help="Print error rates and confused characters, against the texts of the list."
         ),
     ] = False,
     head: Annotated[
-        Head | None, typer.Option(help="Which head reads, of a model with both; by default the decoder.")
+        Head | None, typer.Option(help="Head to use if the model has both; by default, the decoder.")
     ] = None,
     device: Device = None,
 ) -> None:
     """Read images of text lines with a trained recognizer.
 
-    Prints for each image its path and its text, tab-separated, in the order given. An image that cannot be read is
-    named on stderr, and the exit code is then 1.
+    Prints the path and the text of each image, tab-separated, in the order given. If an image cannot be read, prints an
+    error on stderr and exits with 1.
     """
     check_output(output, inputs={}, models=[run])
     from trimtab.tasks.recognition.recognizer import load_recognizer

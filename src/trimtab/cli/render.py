@@ -22,7 +22,7 @@ def render(
         typer.Option(
             min=1,
             max=10_000_000,
-            help="How many images; by default one of each line. Lines repeat as needed.",
+            help="Number of images; by default, one per line. Lines repeat if needed.",
         ),
     ] = None,
     seed: Annotated[
@@ -34,8 +34,8 @@ def render(
 ) -> None:
     """Draw lines of text as images to train or test recognition.
 
-    Writes DIR/images/ and DIR/labels.tsv. A font is used only for lines whose characters it has; lines that no font can
-    draw are counted and named.
+    Writes DIR/images/ and DIR/labels.tsv. A font is used only for lines whose characters it has; the report counts and
+    names lines that no font can draw.
     """
     from trimtab.tasks.recognition.write_rendered import write_rendered
 

@@ -30,21 +30,23 @@ def report(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The page to write; by default report.html in the folder that is named first.",
+            help="The page to write; by default, report.html in the first folder.",
         ),
     ] = None,
     sweep: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="All runs below a folder as a table: what differs, the best score."),
+        typer.Option(
+            metavar="DIR", help="Tabulate all runs below DIR, with their differing keys and best scores."
+        ),
     ] = None,
     lab: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Results of experiments in a folder: each claim and whether it holds."
+            metavar="DIR", help="Show the results of the experiments in DIR: each claim and its verdict."
         ),
     ] = None,
 ) -> None:
-    """Write a run, several beside one another, a sweep or experiments as one HTML file.
+    """Write a run, several runs, a sweep or experiments as one HTML file.
 
     The file loads nothing and can be sent or archived: findings with their pages, curves, samples, data, checkpoints,
     the recipe. For a run that is still training, `trimtab watch` shows the same page live.

@@ -22,13 +22,13 @@ Reset = Annotated[
     typer.Option(
         metavar="PARTS",
         help="With --resume, keep the weights and start these parts over, so that their settings may change: "
-        "optimizer (loss, clipping, dropout), schedule (length, warmup), data, best; or set another learning_rate, "
-        "with which the schedule continues.",
+        "optimizer (loss, clipping, dropout), schedule (length, warmup), data, best; or learning_rate, which changes "
+        "the peak and keeps the position in the schedule.",
         autocompletion=lambda: [*RESETS],
     ),
 ]
 Smoke = Annotated[bool, typer.Option("--smoke", help="Overfit one batch to check the whole pipeline.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print warnings and errors only, and where the run is.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print only warnings, errors and the path of the run.")]
 
 
 def train(

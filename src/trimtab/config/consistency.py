@@ -256,7 +256,7 @@ def _adapter_of_module(adapter: LoraAdapter, model: TransformersModel) -> Iterat
     if adapter.embeddings == "train":
         yield Complaint(
             path="adapter.embeddings",
-            what="beside the layers of a module of transformers, an adapter trains no embeddings",
+            what="an adapter on a model that transformers computes cannot train embeddings",
             got=f"train, with {model.path}",
             allowed="frozen",
             fix="leave it out; to train new rows, remove `adapter` and train all weights",
@@ -309,7 +309,7 @@ def _module(recipe: Recipe) -> Iterator[Complaint]:
     if recipe.step.recompute != "none":
         yield Complaint(
             path="step.recompute",
-            what="the layers of a module of transformers are not trimtab's to compute again",
+            what="trimtab cannot recompute the layers of a model that transformers computes",
             got=f"{recipe.step.recompute}, with {recipe.model.path}",
             allowed="none",
             fix="leave it out; a smaller `step.tokens_per_micro_batch` saves activations as well",

@@ -148,11 +148,11 @@ class TrainCorpus(ParallelFiles):
     template of the pretrained tokenizer writes them out, each answer in a row of its own behind the whole conversation
     up to it, and the symbol that ends it counts too."""
     images: str | None = None
-    """Path of images of text with what they say, for `task: recognition`: a folder, or a file that lists them. A .tsv
+    """Path of images of lines with their texts, for `task: recognition`: a folder, or a file that lists them. A .tsv
     or .txt file has a path, a tab and the text on each line, as the label files of PaddleOCR; a .jsonl file has objects
     with `image` and `text`; a .json file is docTR's `labels.json`. A folder holds such a file (`labels.tsv`,
     `labels.jsonl`, `labels.json` or `rec_gt_train.txt`), or beside each image its text in a file whose name ends with
-    .gt.txt. The paths of images start from the folder of the list, or from `images/` in it."""
+    .gt.txt. Paths of images are relative to the folder of the list, or to `images/` in it."""
     render: Rendering | None = None
     """Draws the lines of `text` as images, for `task: recognition`: `{fonts: [/usr/share/fonts/truetype/dejavu]}`."""
     weight: float = Field(default=1.0, gt=0, le=1000)
@@ -206,7 +206,7 @@ class ValidFiles(ParallelFiles):
     learn: Learn = "all"
     """What of a `text` counts in the loss, as in `data.train`."""
     images: str | None = None
-    """Path of images of text with what they say, as in `data.train`."""
+    """Path of images of lines with their texts, as in `data.train`."""
     render: Rendering | None = None
     """Draws the lines of `text` as images, as in `data.train`; each line has one image, which stays the same."""
     bleu_tokenizer: BleuTokenizer = "13a"

@@ -64,18 +64,18 @@ class DataConfig(Settings):
     """A separate vocabulary for the source, for languages in different scripts. Each tokenizer is then trained on the
     lines of its side, and tags are pieces of this one. By default both sides share `tokenizer`."""
     images: ImageConfig | None = None
-    """How images become what the model reads; for `task: recognition`, where it has defaults."""
+    """Resizing and augmentation of images, for `task: recognition`, which has defaults for it."""
     charset: CharsetConfig | None = None
-    """The characters that can be read; for `task: recognition`, where it has defaults."""
+    """The characters that the model can read, for `task: recognition`, which has defaults for it."""
     transforms: tuple[Transform, ...] = ()
     """Applied to each pair in this order while reading, before tokenization; `denoise` is applied after it."""
     max_tokens: int = Field(default=256, ge=2, le=65536)
     """Maximum length of a side in tokens, end symbol included; longer training pairs are dropped and counted. For
     language models, the maximum length of a row: longer documents are split, and nothing is dropped."""
     seed: int | None = Field(default=None, ge=0, lt=2**63)
-    """Seed of the order of examples and of everything that is drawn while they are read; by default `seed` of the
-    recipe. With one `data.seed` and different values of `seed`, runs read the same data in the same order from
-    different first weights."""
+    """Seed of the order of examples and of all random choices in reading them; by default, the `seed` of the recipe.
+    Runs with the same `data.seed` and different values of `seed` read the same data in the same order and start from
+    different weights."""
     workers: int | Literal["auto"] = "auto"
     """Processes that read and tokenize; they change only the speed. With 0, the training process does it."""
 

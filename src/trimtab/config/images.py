@@ -1,4 +1,4 @@
-"""Images of text lines: how they are brought to size, how a text is rendered, and which characters there are."""
+"""Images of text lines: resizing, rendering text, and the set of characters."""
 
 from typing import Literal
 
@@ -11,46 +11,46 @@ MULTIPLE = 16
 
 
 class Augmentation(Settings):
-    """Mild changes that keep a line readable, drawn anew each time an image is seen in training. 0 leaves one out."""
+    """Mild changes that keep a line readable, drawn again each time training uses an image. 0 switches one off."""
 
     probability: float = Field(default=0.5, ge=0, le=1)
-    """How often each of them is applied, apart from `invert`."""
+    """Probability of each change, except of `invert`."""
     rotation: float = Field(default=1.5, ge=0, le=45)
-    """Rotation by up to so many degrees to either side."""
+    """Largest rotation to either side, in degrees."""
     shear: float = Field(default=0.2, ge=0, le=1)
-    """Slant by up to so many pixels sideways for each pixel of height, to either side."""
+    """Largest slant to either side, in pixels per pixel of height."""
     blur: float = Field(default=0.8, ge=0, le=10)
-    """Gaussian blur with a radius of up to so many pixels of a line 32 pixels high."""
+    """Largest radius of a Gaussian blur, in pixels of a line 32 pixels high."""
     noise: float = Field(default=12.0, ge=0, le=128)
-    """Gaussian noise with a standard deviation of up to so many of 255 levels."""
+    """Largest standard deviation of Gaussian noise, of 255 levels."""
     contrast: float = Field(default=0.4, ge=0, le=0.95)
-    """Contrast lowered by up to this share, and brightness moved within what that leaves."""
+    """Largest reduction of contrast, as a share; the brightness moves within the range that remains."""
     thickness: float = Field(default=0.3, ge=0, le=1)
-    """Strokes eroded or dilated by a pixel, with up to this weight."""
+    """Largest weight of eroding or dilating strokes by a pixel."""
     invert: float = Field(default=0.1, ge=0, le=1)
-    """How often light and dark are exchanged. A model that has seen one kind of background alone invents text on
+    """Probability of exchanging light and dark. A model that has seen only one kind of background invents text on
     another."""
 
 
 class ImageConfig(Settings):
-    """How images become what the model reads. The aspect ratio is always kept, and small images are enlarged."""
+    """How images are resized and changed for the model. Resizing keeps the aspect ratio and enlarges small images."""
 
     fit: Literal["height", "longest"] = "height"
-    """`height` brings every image to `size` pixels of height, whatever its width, as lines of text need it; `longest`
-    brings the longest side to `size`, for images of any shape."""
+    """`height` scales every image to a height of `size` pixels, for lines of text; `longest` scales the longest side to
+    `size`, for images of any shape."""
     size: int = Field(default=32, ge=16, le=4096, multiple_of=MULTIPLE)
     """Pixels of the side that `fit` names, a multiple of 16; the other side is padded to one."""
     max_width: int = Field(default=1024, ge=16, le=65536, multiple_of=MULTIPLE)
     """With `fit: height`, the widest image, in pixels after resizing."""
     too_wide: Literal["squeeze", "drop"] = "squeeze"
-    """What happens to wider ones: narrowed to `max_width`, or dropped and counted in the ledger. A validation set is
-    never dropped from: there they are always squeezed."""
+    """Squeeze wider images to `max_width`, or drop them and count them in the ledger. Validation sets always squeeze
+    them."""
     channels: Literal["grey", "rgb"] = "grey"
-    """What is read of the colors."""
+    """The color channels that the model gets."""
     max_pixels: int = Field(default=50_000_000, ge=256, le=2_000_000_000)
     """Images with more pixels are refused before they are decompressed."""
     augment: Augmentation | None = Augmentation()
-    """Changes of the images in training; null for none."""
+    """Random changes of training images; null for none."""
 
     @property
     def max_height(self) -> int:
@@ -69,44 +69,40 @@ class ImageConfig(Settings):
 
 
 class CharsetConfig(Settings):
-    """The characters that can be read."""
+    """The characters that the model can read."""
 
     file: str | None = None
-    """A text file with a character on each line, as PaddleOCR's dictionaries have them; an empty line is left out. By
-    default every character of the training texts, and a training text with a character that the file lacks is an
-    error."""
+    """A text file with one character per line, such as PaddleOCR's dictionaries; empty lines are ignored. A training
+    text with a character that the file lacks is an error. By default, all characters of the training texts."""
     normalization: Literal["nfc", "nfd", "nfkc", "none"] = "nfc"
-    """The Unicode form (UAX 15) that texts are brought to. NFC makes one character of a letter and its accent."""
+    """The Unicode normalization form of texts (UAX 15). NFC makes one character of a letter and its accent."""
 
 
 class Rendering(Settings):
     """Draws lines of a text as images: `{text: lines.txt, render: {fonts: [/usr/share/fonts/truetype/dejavu]}}`.
 
-    Every line looks different each time it is seen; the same seed gives the same images with the same version of
-    Pillow.
+    A line looks different each time training uses it; the same seed and version of Pillow give the same images.
     """
 
     fonts: tuple[str, ...] = Field(min_length=1)
-    """Files (.ttf, .otf, .ttc), or folders in which they are searched. A line is drawn with a font that has all its
+    """Font files (.ttf, .otf, .ttc), or folders to search for them. Each line is drawn with a font that has all its
     characters; lines for which there is none are dropped and counted."""
     size: tuple[int, int] = (20, 44)
-    """Smallest and largest size of the type in pixels, before the image is brought to size."""
+    """Smallest and largest type size in pixels, before the image is resized."""
     ink: tuple[int, int] = (0, 110)
     """Darkest and lightest ink, of 255 levels."""
     background: tuple[int, int] = (170, 255)
     """Darkest and lightest background."""
     margin: tuple[float, float] = (-0.04, 0.45)
-    """Smallest and largest margin on each side, as a share of the size of the type; a negative one cuts into the
-    line."""
+    """Smallest and largest margin on each side, as a share of the type size; a negative margin cuts into the line."""
     neighbors: float = Field(default=0.15, ge=0, le=1)
-    """How often parts of a line above or below show at the edge, as in crops of a page."""
+    """Probability that parts of a line above or below show at the edge, as in crops of a page."""
     ligatures: float = Field(default=0.5, ge=0, le=1)
-    """How often a line has the ligatures of its font, such as that of f and i, as most print and PDF files have them.
-    """
+    """Probability that a line has the ligatures of its font, such as fi, as in most print and PDF files."""
     jpeg: float = Field(default=0.2, ge=0, le=1)
-    """How often the image is compressed as JPEG and decompressed again, with a quality of 30 to 90."""
+    """Probability of compressing the image as JPEG and decompressing it, with a quality of 30 to 90."""
     low_resolution: float = Field(default=0.3, ge=0, le=1)
-    """How often the image is made smaller and larger again, as a coarse scan is."""
+    """Probability of shrinking the image and enlarging it again, as in a coarse scan."""
 
     @model_validator(mode="after")
     def _ranges(self) -> "Rendering":
@@ -116,7 +112,7 @@ class Rendering(Settings):
             if not least <= low <= high <= most:
                 raise refused(
                     key,
-                    "is no range",
+                    "is not a valid range",
                     got=f"[{low}, {high}]",
                     allowed=f"two numbers from {least} to {most}, the smaller one first",
                     fix=f"set `{key}: [{max(least, min(low, high))}, {min(most, max(low, high))}]`",
@@ -124,7 +120,7 @@ class Rendering(Settings):
         if min(self.background) - max(self.ink) < 20:
             raise refused(
                 "background",
-                "is as dark as the ink, so that some lines could not be read",
+                "can be as dark as the ink, so that some lines would be unreadable",
                 got=f"ink up to {self.ink[1]}, background from {self.background[0]}",
                 allowed="a background that is at least 20 levels lighter than the ink",
                 fix=f"set `ink: [0, {max(0, self.background[0] - 60)}]`; light text on dark is what `invert` of "

@@ -8,7 +8,7 @@ PRETRAINED = (
 ADAPTERS = "write `adapter: {kind: lora, rank: 16}`, beside `model: {kind: pretrained, path: ...}`"
 DEVICES = (
     "remove the key: the launcher says how many processes there are, `torchrun --nproc-per-node N -m trimtab train "
-    "RECIPE`, and each takes a GPU of its own; `parallel: {kind: fsdp}` divides the model among them"
+    "RECIPE`, and each takes a GPU of its own; `parallel: {kind: fsdp}` shards the model across them"
 )
 CHAT = (
     'write each conversation as a line of a .jsonl file, `{"messages": [{"role": ..., "content": ...}, ...]}`, '

@@ -14,15 +14,15 @@ class _Waits(Settings):
     """What each kind has: how long ranks wait for one another."""
 
     timeout: Duration = LONGEST_WAIT
-    """How long a process waits in a step for another one that does not come, before the job ends with exit code 99. It
-    must be longer than the longest time that one process works alone, such as writing its last checkpoint."""
+    """How long a process waits in a step for another one before the job ends with exit code 99. It must be longer than
+    the longest time that one process works alone, such as writing the last checkpoint."""
 
     @model_validator(mode="after")
     def _in_minutes(self) -> "_Waits":
         if self.timeout.unit != "minutes":
             raise refused(
                 "timeout",
-                "a wait is a time",
+                "must be a time in minutes",
                 got=str(self.timeout),
                 allowed="a number of minutes",
                 fix="write it in minutes, such as `timeout: 10 minutes`",
@@ -38,8 +38,8 @@ class DataParallel(_Waits):
 
 
 class FullySharded(_Waits):
-    """Weights, gradients and moments are divided among the processes, for a model that does not fit on one GPU: each
-    layer is gathered while it runs (FSDP2, `torch.distributed.fsdp.fully_shard`)."""
+    """Shards weights, gradients and optimizer states across the processes, for a model that does not fit on one GPU:
+    each layer is gathered while it runs (FSDP2, `torch.distributed.fsdp.fully_shard`)."""
 
     kind: Literal["fsdp"] = "fsdp"
 

@@ -143,7 +143,7 @@ class Recipe(Settings):
     step: StepConfig = StepConfig()
     """How one update works."""
     parallel: Parallel = DataParallel()
-    """How several processes, started by torchrun, train together; without effect in one process."""
+    """How several processes, started by torchrun, train together; no effect with one process."""
     guard: GuardConfig = GuardConfig()
     """Which steps to skip, and what to do if there are many."""
     length: Duration
@@ -156,9 +156,9 @@ class Recipe(Settings):
     """Formats to export to later, such as `[ctranslate2]`: trimtab refuses a recipe that could not be exported to them
     before it trains. `trimtab export` writes the export and accepts any format."""
     log: tuple[TrackerName, ...] = ()
-    """Experiment trackers that the run is also written to, some of `[tensorboard, wandb, mlflow, trackio]`. Each needs
-    its own package and follows its own environment variables; a resumed run continues there, and none can stop the run
-    (`docs/how_to/trackers.md`)."""
+    """Experiment trackers that also get the metrics of the run, from `[tensorboard, wandb, mlflow, trackio]`. Each
+    needs its own package and reads its own environment variables. A resumed run continues as the same run there, and a
+    failing tracker does not stop it (`docs/how_to/trackers.md`)."""
     seed: int = Field(default=1, ge=0, lt=2**63)
     """Seed of the initial weights, the order of examples, dropout and all other random numbers."""
 

@@ -1,4 +1,4 @@
-"""What contradicts a model that is divided among processes (`parallel: {kind: fsdp}`)."""
+"""Settings that contradict a model sharded across processes (`parallel: {kind: fsdp}`)."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from trimtab.config.transformers_model import TransformersModel
 
 BY_ELEMENT = (AdamW, Lion, SGD, AdEMAMix)
 """Optimizers that move each number by itself, so that a rank can move the part of a tensor that it holds."""
-WHOLE = "leave `parallel` out: with `data_parallel` every process has whole tensors"
+WHOLE = "remove `parallel`: with `data_parallel` every process has whole tensors"
 
 
 def sharding_contradictions(recipe: Recipe) -> Iterator[Complaint]:
@@ -29,7 +29,7 @@ def sharding_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     elif isinstance(optimizer, AdamW) and optimizer.states != "float32":
         yield Complaint(
             path="step.optimizer.states",
-            what="states in few bits share a scale in blocks, which fsdp would cut",
+            what="fsdp would split the blocks in which low-bit states share a scale",
             got=optimizer.states,
             allowed="float32",
             fix=f"set `step.optimizer.states: float32`, or {WHOLE}",
@@ -45,9 +45,9 @@ def sharding_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     if step.weight_clip is not None:
         yield Complaint(
             path="step.weight_clip",
-            what="needs the largest entry of whole matrices, which no process has with fsdp",
+            what="needs the largest entry of each matrix, and no process has whole matrices with fsdp",
             got=str(step.weight_clip),
-            fix=f"leave it out, or {WHOLE}",
+            fix=f"remove it, or {WHOLE}",
         )
     if step.precision == "bf16":
         yield Complaint(
@@ -60,15 +60,15 @@ def sharding_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     if recipe.adapter is not None:
         yield Complaint(
             path="adapter",
-            what="its frozen weights are not divided among processes yet",
+            what="fsdp cannot shard the frozen weights of an adapter yet",
             got=recipe.adapter.kind,
             fix=WHOLE,
         )
     if isinstance(recipe.model, TransformersModel):
         yield Complaint(
             path="model.kind",
-            what="models that transformers computes are not divided among processes yet",
+            what="fsdp cannot shard models that transformers computes yet",
             got="transformers",
-            allowed="a model of trimtab, also with pretrained weights",
+            allowed="a model that trimtab computes, also with pretrained weights",
             fix=WHOLE,
         )

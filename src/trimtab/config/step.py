@@ -117,14 +117,14 @@ class StepConfig(Settings):
     computed in fp32 and stored with stochastic rounding, so that small ones count on average (arXiv 2502.20566). There,
     gradients of micro-batches also accumulate in bfloat16, so splitting a step changes the result slightly."""
     recompute: Literal["none", "feed_forward", "block"] = "none"
-    """Activations that are not kept for the backward pass but computed again there (arXiv 1604.06174): those of the
-    feed-forward sub-layers, which are the widest, or all but what enters each layer. The updates are the same to the
-    bit; steps are slower by about a tenth or a quarter. With `block` and dropout, steps cannot be recorded
+    """Recomputes activations in the backward pass instead of keeping them (arXiv 1604.06174): `feed_forward` those of
+    the feed-forward sub-layers, which are the widest, `block` all but the input of each layer. The updates are
+    bit-identical; steps are slower by about a tenth or a quarter. With `block` and dropout, steps cannot be recorded
     (`cuda_graph`)."""
     gradients: Literal["kept", "released"] = "kept"
-    """`released` lets the backward pass update each weight as soon as its gradient is complete, and drops the gradient:
-    2 or 4 bytes less per weight (LOMO, arXiv 2306.09782). A step is one micro-batch then. With `clip: global_norm` it
-    has two backward passes, the first of which only measures the norm, so that clipping and the guard mean the same.
+    """`released` updates each weight in the backward pass, as soon as its gradient is complete, and frees the gradient:
+    2 or 4 bytes less per weight (LOMO, arXiv 2306.09782). A step is then one micro-batch. With `clip: global_norm` it
+    has two backward passes, the first of which only measures the norm, so that clipping and the guard work as usual.
     `clip: {kind: off}` needs one, and the guard judges the loss and the gradient of each tensor by itself."""
     optimizer: Optimizer = AdamW()
     """How a gradient becomes an update."""
@@ -165,7 +165,7 @@ class StepConfig(Settings):
         if self.precision == "bf16" and self.ema is not None:
             raise refused(
                 "precision",
-                "weights in bfloat16 change in steps that a moving average would be lost in",
+                "a moving average of weights in bfloat16 would lose small updates",
                 got="bf16 with ema",
                 allowed="bf16 without ema, or another precision",
                 fix="set `precision: bf16_mixed`",

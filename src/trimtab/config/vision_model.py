@@ -29,7 +29,7 @@ class VisionModel(Settings):
     """The decoder's characters are embedded and scored by one matrix."""
     attention_dropout: ClassVar[float] = 0.0
     warm_start: ClassVar[None] = None
-    """It always begins from nothing."""
+    """It always starts from random weights."""
     warm_start_sha256: ClassVar[None] = None
     norm_position: ClassVar[Literal["before"]] = "before"
     qk_norm: ClassVar[bool] = False
@@ -45,10 +45,10 @@ class VisionModel(Settings):
     ctc_weight: float = Field(default=0.3, gt=0, lt=1)
     """With `head: both`, the share of the CTC loss in the objective (arXiv 1609.06773, equation 14)."""
     stem: Literal["conv", "patch"] = "conv"
-    """How pixels become vectors: 3x3 convolutions of stride 2 (Xiao et al. 2021, arXiv 2106.14881), or one linear map
-    of each patch."""
+    """How patches are embedded: with 3x3 convolutions of stride 2 (Xiao et al. 2021, arXiv 2106.14881), or with one
+    linear map of each patch."""
     patch: tuple[int, int] = (32, 4)
-    """Height and width in pixels of what becomes one vector; powers of two. CTC needs narrow patches, at least one for
+    """Height and width of a patch in pixels; powers of two. CTC needs narrow patches, at least one for
     each character and one more between equal ones; 16 by 16 is usual for the decoder alone."""
     dim: int = Field(default=0, ge=8, le=65536)
     """Width of the residual stream; from the preset where one is named."""

@@ -53,7 +53,7 @@ def first_ahead(
         return work()
     if not ranks.is_first:
         if ranks.sum_ints([0], patient=True)[0]:
-            raise RunFailed("the first rank has failed; its message says why")
+            raise RunFailed("rank 0 failed; its message says why")
         return (then or work)()
     failed = 1
     try:

@@ -53,7 +53,7 @@ def launched(environment: Mapping[str, str] | None = None) -> LaunchedRank | Non
             return int(text)
         problems.append(
             Problem(
-                what=f"{key}: {'is not a number of this job' if text else 'is not set'}",
+                what=f"{key}: {'is not a valid number for this job' if text else 'is not set'}",
                 got=repr(text) if text else f"WORLD_SIZE={world_size} and no {key}",
                 allowed=f"{least} to {most}",
                 fix=f"{BY_TORCHRUN}; or unset WORLD_SIZE to train in one process",
@@ -95,7 +95,7 @@ def _address_problems(address: str) -> list[Problem]:
     except (OSError, UnicodeError) as error:
         return [
             Problem(
-                what="MASTER_ADDR: this host does not know the name",
+                what="MASTER_ADDR: this host cannot resolve the name",
                 got=f"{address!r} ({getattr(error, 'strerror', None) or error})",
                 allowed=allowed,
                 fix="pass torchrun a name that every host resolves, or the address itself: "

@@ -149,9 +149,9 @@ def own_device(mine: LaunchedRank) -> torch.device:
     count = torch.cuda.device_count()
     if mine.local_rank >= count:
         raise input_error(
-            f"rank {mine.rank}: there is no GPU for it on this host",
+            f"rank {mine.rank}: this host has no GPU for it",
             got=f"{mine.local_world_size} processes and {count} GPUs",
-            allowed="a GPU for each process",
+            allowed="one GPU for each process",
             fix=f"start torchrun with --nproc-per-node {count}, or on the CPU with CUDA_VISIBLE_DEVICES= before it",
         )
     # A recording is made by each rank alone, and must not wait for others to register memory with it.
@@ -181,10 +181,10 @@ def told_as_failed(mine: LaunchedRank) -> Generator[None]:
     except (RuntimeError, OSError) as error:
         said = one_line((str(error).splitlines() or [type(error).__name__])[0])[:300]
         raise RunFailed(
-            f"rank {mine.rank}: the {mine.world_size} processes do not find each other: {said}\n"
+            f"rank {mine.rank}: the {mine.world_size} processes could not connect: {said}\n"
             f"  got     MASTER_ADDR={mine.address}, MASTER_PORT={mine.port}\n"
-            "  allowed a host that all of them reach, and a port that is free there\n"
-            "  fix     check that every host was started with the same --rdzv-endpoint and --nnodes, and that no "
+            "  allowed a host that all processes can reach, and a free port on it\n"
+            "  fix     check that torchrun got the same --rdzv-endpoint and --nnodes on every host, and that no "
             "firewall is between them; with several network cards set GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME"
         ) from None
 

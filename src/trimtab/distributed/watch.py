@@ -147,7 +147,7 @@ class Watch:
             f"rank {rank} (process {self.places[rank][1]}, {self.places[rank][0]})" for rank in late
         )
         return lost(
-            named, f"hangs: it has not come to a call that rank {self.rank} has waited in for {waited:.0f} s"
+            named, f"hangs: it has not reached a call in which rank {self.rank} has waited for {waited:.0f} s"
         )
 
     def look(self) -> None:
@@ -193,7 +193,7 @@ def lost(who: str, how: str) -> str:
     return (
         f"{who} {how}\n"
         "  why     all ranks take each step together, so the run ends; its last checkpoint is intact\n"
-        "  fix     start it again with --resume; under `torchrun --max-restarts N` this happens by itself"
+        "  fix     start it again with --resume; `torchrun --max-restarts N` does so automatically"
     )
 
 

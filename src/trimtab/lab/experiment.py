@@ -32,7 +32,7 @@ class Measure(Settings):
     set: str = "valid"
     """The validation set."""
     failed: float
-    """What a run counts that fails, such as one that diverges: a bad score, written beforehand."""
+    """The score of a run that fails, such as one that diverges: a bad score, chosen before the first run."""
 
     @property
     def sign(self) -> int:
@@ -78,7 +78,7 @@ class Experiment(Settings):
     measure: Measure | None = None
     """What is compared."""
     predictions: tuple[Prediction, ...] = ()
-    """What is expected, written and committed before the first run. The verdict is of all of them together."""
+    """The expected results, committed before the first run. The verdict covers all of them."""
     foreseen: Foreseen | None = None
     """The verdict that its author expects, written with the predictions."""
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
@@ -94,7 +94,7 @@ class Experiment(Settings):
         if len(value) < 3 or len(set(value)) < len(value) or not all(0 <= seed < 10**9 for seed in value):
             raise refused(
                 "",
-                "not seeds that a spread can be estimated from",
+                "too few different seeds to estimate the noise",
                 got=str(list(value)),
                 allowed="at least 3 different numbers from 0 to 999,999,999",
                 fix="write [1, 2, 3, 4, 5]",
@@ -108,10 +108,10 @@ class Experiment(Settings):
         if len(self.arms) < 2 or not self.predictions or self.measure is None:
             raise refused(
                 "arms" if len(self.arms) < 2 else "predictions" if not self.predictions else "measure",
-                "missing: nothing could be compared",
+                "missing, so there is nothing to compare",
                 got=f"{len(self.arms)} arms, {len(self.predictions)} predictions",
                 allowed="at least two arms, a measure and a prediction; or a `script`",
-                fix="add it, as in the other experiments",
+                fix="add it; the other experiments are examples",
             )
         for number, prediction in enumerate(self.predictions):
             for key in ("arm", "than"):
@@ -173,8 +173,8 @@ def names_in(folder: Path) -> list[str]:
         raise input_error(
             f"{folder}: no experiments",
             got="a folder without them" if folder.is_dir() else "no such folder",
-            allowed=f"a folder with folders that hold {FILE}",
-            fix="run it where `experiments/` is, or name the folder by --folder",
+            allowed=f"a folder that contains NAME/{FILE}",
+            fix="run it in the folder that contains `experiments/`, or pass --folder",
         )
     return names
 

@@ -56,7 +56,7 @@ def run_experiments(
     records = {run.key: record for run in runs if (record := cache.get(run)) is not None}
     distinct = {run.key for run in runs}
     say(
-        f"{len(runs)} runs in {len(with_arms)} experiments, {len(distinct)} of them different, "
+        f"{len(runs)} runs in {len(with_arms)} experiments, {len(distinct)} of them distinct, "
         f"{len(records)} done before, on {machine}"
     )
     count = len(records)
@@ -120,13 +120,13 @@ def run_script(loaded: Loaded, *, quick: bool, say: Say) -> None:
     script = (loaded.folder / str(loaded.experiment.script)).resolve()
     if not script.is_file():
         raise input_error(
-            f"experiment {loaded.name}: its script is not there",
+            f"experiment {loaded.name}: its script does not exist",
             got=str(script),
-            allowed="a Python file, by its path from the experiment's folder",
+            allowed="the path of a Python file, relative to the experiment's folder",
             fix="correct `script`",
             where=str(loaded.folder / "experiment.yaml"),
         )
     say(f"{loaded.name}: {script.name}" + (", at its smallest size" if quick else ""))
     command = [sys.executable, str(script), *(["--quick"] if quick else [])]
     if code := subprocess.run(command, check=False).returncode:
-        raise RunFailed(f"{script.name} ended with {code}")
+        raise RunFailed(f"{script.name} exited with code {code}")

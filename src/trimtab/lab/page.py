@@ -27,24 +27,23 @@ def _page(table: Sequence[Row]) -> Iterator[str]:
     yield "<!-- Written by tools/write_pages.py from experiments/. -->"
     yield ""
     yield (
-        "Each experiment trains arms that differ in one thing, several times, from seeds that read the same data in "
-        "the same order. Predictions and margins were committed before the first run. An effect is the difference of "
-        "the measure, positive where the arm is better, with a 95% interval by the paired t-test; p-values are "
-        "corrected over the whole table (Holm). *No effect at this scale* means that the interval "
+        "Each experiment trains arms that differ in one thing, with several seeds; the arms of a seed read the same "
+        "data in the same order. Predictions and margins were committed before the first run. An effect is the "
+        "difference in the measure, positive if the arm is better, with its 95% interval from a paired t-test; "
+        "p-values are corrected over the whole table (Holm). *No effect at this scale* means that the interval "
         "lies within the margin. "
-        "A verdict holds for its scale: a small model on a small corpus refutes nothing about large ones. "
-        "[How to run them and write one](how_to/lab.md)."
+        "A verdict holds only at its scale: a small model on a small corpus says nothing about large ones. "
+        "[Run experiments and write your own](how_to/lab.md)."
     )
     yield ""
-    yield "| experiment | claim | effect | seeds | verdict |"
-    yield "| --- | --- | --- | --- | --- |"
-    for row in table:
-        if row.loaded.experiment.script is None and row.verdict != NOT_RUN:
-            yield _line(row)
-    yield ""
+    if compared := [row for row in table if row.loaded.experiment.script is None and row.verdict != NOT_RUN]:
+        yield "| experiment | claim | effect | seeds | verdict |"
+        yield "| --- | --- | --- | --- | --- |"
+        yield from map(_line, compared)
+        yield ""
     scripts = [row for row in table if row.loaded.experiment.script is not None]
     if scripts:
-        yield "These measure facts of libraries and of arithmetic, by code of their own:"
+        yield "These experiments measure libraries and arithmetic with scripts of their own:"
         yield ""
         yield "| experiment | claim | result |"
         yield "| --- | --- | --- |"
@@ -53,7 +52,7 @@ def _page(table: Sequence[Row]) -> Iterator[str]:
         yield ""
     waiting = [row.name for row in table if row.verdict == NOT_RUN]
     if waiting:
-        yield f"Written, and not run yet: {', '.join(waiting)}."
+        yield f"Not run yet: {', '.join(waiting)}."
         yield ""
     for row in table:
         if row.verdict != NOT_RUN:

@@ -120,7 +120,7 @@ def make_all(
             worker.end()
         pool.shutdown(cancel_futures=True)
     if amiss:
-        raise RunFailed(f"{len(amiss)} runs could not be made, the first of them: {amiss[0]}")
+        raise RunFailed(f"{len(amiss)} runs did not complete; the first one: {amiss[0]}")
     return records
 
 
@@ -166,14 +166,14 @@ class _Worker:
         except (BrokenPipeError, ValueError):  # nothing, or half a line
             with self.lock:
                 _kill(self.process)
-                error = f"its process ended with {self.process.wait()}; see {self.log_path}"
+                error = f"its process exited with code {self.process.wait()}; see {self.log_path}"
                 if not self.ended:
                     self.process = self._started()
             return self._stopped(error)
 
     def overtime(self) -> Record:
         """The record of a run that the budget has no more time for."""
-        return self._stopped("the budget ended before it did; the next call makes it anew")
+        return self._stopped("the budget ran out before it finished; the next call repeats it")
 
     def _stopped(self, error: str) -> Record:
         return {"ended": "stopped", "error": error, "seconds": round(time.monotonic() - self.begun, 1)}

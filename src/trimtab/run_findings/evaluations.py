@@ -180,10 +180,10 @@ ADAPTER_OF_PACKED_BASE = RunFinding(
     when="when an adapter is used beside its base",
     seen="the adapter was trained on a base in 4 bits, and is used on the weights in their full precision",
     why=(
-        "It learned to make up for the rounding of its base, as far as a product of thin matrices can. On other "
-        "numbers the answers differ a little from those of the run, whose own evaluations were on the packed base."
+        "The adapter learned to compensate for the rounding of its base. On full-precision weights the outputs differ "
+        "a little from those of the run, which was evaluated on the quantized base."
     ),
-    fix="name the run by itself, which packs its base as in training, or export it by `--to hf` and measure that",
+    fix="use the run itself, which quantizes its base as in training; or export it with `--to hf` and evaluate that",
     home="inference/adapter_folder.py",
     symptoms=("worse when translating than in validation", "worse after merge"),
 )

@@ -243,7 +243,7 @@ GRADIENT_DEPENDS_ON_RANKS = RunFinding(
     severity="error",
     when="before the first step, with several processes",
     seen="in three windows in turn the gradient that ranks sum is not the one that a rank computes alone",
-    why="Several processes must train as one does: a rank that computes something else spoils every step.",
+    why="Several processes must compute what one computes: a rank that differs makes every step wrong.",
     fix=(
         "train without the host or the GPU of the rank that is named, and report it; if none is named, train on one "
         "rank"

@@ -8,8 +8,8 @@ TRACKER_FAILED = RunFinding(
     severity="warning",
     when="while training",
     seen="an experiment tracker of `log` raised an error, or did not finish in time",
-    why="The run goes on without it: its own logs have every number, and `trimtab report` shows them.",
-    fix="mend what the tracker says, then resume the run, which continues there; or take it out of `log`",
+    why="The run continues without it: its own logs have every number, and `trimtab report` shows them.",
+    fix="fix the error that the tracker reports, then resume the run, which continues there; or take it out of `log`",
     home="trackers/trackers.py",
     symptoms=(
         "nothing in tensorboard",
@@ -24,8 +24,8 @@ TRACKER_BEHIND = RunFinding(
     severity="warning",
     when="while training",
     seen="an experiment tracker takes numbers more slowly than the run makes them",
-    why="Numbers wait in memory up to a bound; those beyond it are missing there. The run's own logs have them all.",
-    fix="see what the tracker waits for, such as its server; or take it out of `log`",
+    why="Numbers wait in a bounded queue; the tracker misses those beyond it. The run's own logs have them all.",
+    fix="check what slows the tracker down, such as its server; or take it out of `log`",
     home="trackers/trackers.py",
     symptoms=("points are missing in wandb",),
 )

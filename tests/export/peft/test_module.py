@@ -162,7 +162,7 @@ def test_a_classifier_keeps_its_head_beside_the_adapter(labelling, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"adapter": {**ADAPTER, "embeddings": "train"}}, "an adapter trains no embeddings"),
+        ({"adapter": {**ADAPTER, "embeddings": "train"}}, "cannot train embeddings"),
         ({"freeze": ["embeddings"]}, "an adapter freezes all weights of its model already"),
     ],
 )

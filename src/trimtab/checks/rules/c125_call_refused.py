@@ -21,12 +21,12 @@ RULE = Rule(
     name="call-refused",
     severity="error",
     message="`{call}` of {library} {version} takes no `{keyword}`{meant}",
-    why="Python raises TypeError for a keyword that a call has not. Where the model and the data are loaded before it, "
-    "the run stops minutes after it was started.",
+    why="Python raises TypeError for a keyword argument that a function does not have. If the script loads the model "
+    "and the data first, the run stops minutes after it was started.",
     evidence=(
         Maintainer(
             "https://github.com/Lightning-AI/pytorch-lightning/blob/2.6.0/src/lightning/pytorch/trainer/trainer.py",
-            "The signature of `Trainer`: `gpus`, `resume_from_checkpoint` and `auto_lr_find` are no arguments of it.",
+            "The signature of `Trainer`: it has no `gpus`, `resume_from_checkpoint` and `auto_lr_find`.",
         ),
         Maintainer(
             "https://github.com/huggingface/trl/blob/v1.16.0/trl/trainer/sft_trainer.py",

@@ -26,9 +26,9 @@ RULE = Rule(
     name="override-of-another-signature",
     severity="error",
     message="`{owner}.{method}` is called with {given}, which this override {problem}",
-    why="A trainer calls its own methods with what its version has for them. An override that was written for another "
+    why="A trainer calls its own methods with the arguments of its version. An override that was written for another "
     "version raises TypeError at its first call, after the model and the data are loaded: at the first batch, or only "
-    "when the first figures are logged.",
+    "when the first metrics are logged.",
     evidence=(
         Maintainer(
             "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/trainer.py",

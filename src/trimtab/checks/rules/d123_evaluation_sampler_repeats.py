@@ -25,10 +25,9 @@ RULE = Rule(
     name="evaluation-sampler-repeats",
     severity="note",
     message="{fault}",
-    why="A DistributedSampler gives every process the same number of examples. Where they do not divide, it "
-    "repeats the first ones, or with `drop_last` leaves the last ones out: the figure is that of "
-    "another set, and depends on the "
-    "number of processes.",
+    why="A DistributedSampler gives every process the same number of examples. If they do not divide evenly, it "
+    "repeats the first ones or, with `drop_last`, leaves the last ones out. The metric is then that of another set, "
+    "and depends on the number of processes.",
     evidence=(
         Maintainer(
             "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/utils/data/distributed.py",

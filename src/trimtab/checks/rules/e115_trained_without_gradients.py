@@ -21,7 +21,7 @@ RULE = Rule(
     name="trained-without-gradients",
     severity="error",
     message="the forward pass that is trained runs under `{context}`: there is no graph for `backward()` to follow",
-    why="`train()` switches dropout and batch norm, and not the recording of gradients. Under `no_grad` the loss "
+    why="`train()` switches dropout and batch norm, but does not enable gradients. Under `no_grad` the loss "
     "has no `grad_fn`, and `backward()` raises RuntimeError; with `requires_grad_()` on the loss it "
     "does not even raise, and "
     "no weight ever gets a gradient.",

@@ -28,12 +28,12 @@ RULE = Rule(
     severity="error",
     message="{fault}",
     why="Gradients of the micro-batches of a step have to be summed over processes once, in the backward pass before "
-    "the step. With the condition the wrong way round each process steps with its own gradients, or in every turn but "
-    "the one in which the step is complete: the copies of the model drift apart, or accumulate nothing.",
+    "the step. With an inverted condition, each process steps with its own gradients, so that the copies of the model "
+    "drift apart; or it steps after every micro-batch except the last one, and accumulates nothing.",
     evidence=(
         Maintainer(
             "https://github.com/Lightning-AI/lit-llama/commit/02dcdaf45881585045ed93a74e417415d328e538",
-            "The script of full fine-tuning had `== 0` for `!= 0`: it synchronised, and stepped, in the wrong turns.",
+            "The script of full fine-tuning had `== 0` for `!= 0`: it synchronised, and stepped, in wrong iterations.",
             opened=False,
         ),
         Arithmetic(

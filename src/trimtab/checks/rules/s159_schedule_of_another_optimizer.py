@@ -24,9 +24,9 @@ RULE = Rule(
     name="schedule-of-another-optimizer",
     severity="error",
     message="{fault}",
-    why="A schedule keeps the optimizer that it was made with, and the first rate of each of its groups. It changes "
-    "nothing of another optimizer, and it overwrites a rate that is set later: the run trains at a rate that nobody "
-    "wrote down.",
+    why="A schedule keeps the optimizer that it was made with, and the initial learning rate of each of its groups. It "
+    "does not change another optimizer, and it overwrites a learning rate that is set later: the run trains at a "
+    "learning rate that the script does not show.",
     evidence=(
         Maintainer(
             "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/optim/lr_scheduler.py",

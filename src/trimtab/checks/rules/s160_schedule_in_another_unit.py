@@ -36,9 +36,9 @@ RULE = Rule(
     name="schedule-in-another-unit",
     severity="warning",
     message="{fault}",
-    why="A schedule counts its own steps. Its length has to be in the same unit: steps of the optimizer where it steps "
-    "behind it, epochs where it steps once an epoch. Counted in micro-batches, or without the epochs, the rate is "
-    "still high when the run ends, or is 0 long before.",
+    why="A schedule counts its own steps, and its length must be in the same unit: optimizer steps if it steps after "
+    "the optimizer, epochs if it steps once an epoch. If the length counts micro-batches, or leaves out the epochs, "
+    "the learning rate is still high when the run ends, or reaches 0 long before.",
     evidence=(
         Arithmetic(
             "3 epochs of 1,000 batches with accumulation 8 are 375 steps; of a decay over 3,000 they are an eighth."

@@ -32,6 +32,6 @@ class LearningRateMultipliers(Settings):
     before it this, and so on; embeddings have that of a layer below the first. 0.75 to 0.95 is usual for fine-tuning
     (ULMFiT, arXiv 1801.06146, section 3.2; BEiT, arXiv 2106.08254)."""
     names: dict[str, Annotated[float, Field(ge=1e-4, le=1e4)]] = Field(default={}, max_length=100)
-    """Factors for groups of weights by patterns over their names, as in `freeze`: `{"encoder.*": 0.1}`. They come
-    beside those of the role and the layer; of several patterns that fit, the last one counts. A pattern that fits no
-    weight is refused."""
+    """Factors for groups of weights by patterns over their names, as in `freeze`: `{"encoder.*": 0.1}`. They multiply
+    the factors of the role and the layer. If several patterns match a weight, the last one counts; a pattern that
+    matches no weight is refused."""

@@ -23,9 +23,9 @@ class Muon(Settings):
     iterations: int = Field(default=5, ge=1, le=20)
     """Newton-Schulz iterations that make the momentum orthogonal."""
     betas: tuple[float, float] = (0.9, 0.98)
-    """Of AdamW, for what is no matrix: decay of the mean and of the mean square of the gradient."""
+    """For the weights that AdamW updates: decay of the mean and of the mean square of the gradient."""
     eps: float = Field(default=1.0e-8, gt=0, le=1)
-    """Of AdamW: added to the root of the second moment."""
+    """For the weights that AdamW updates: added to the root of the second moment."""
     weight_decay: float = Field(default=0.0, ge=0, le=10)
     """Weight decay: this times the learning rate is the share of a weight removed at each update."""
     learning_rate_multipliers: LearningRateMultipliers = LearningRateMultipliers()
