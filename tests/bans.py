@@ -71,6 +71,23 @@ STARTS_PROCESSES = {
 }
 """Calls that take the method of the platform where they name none: on Linux a fork, before Python 3.14."""
 
+NAMES_A_DANGER = re.compile(
+    r"\b(?:"
+    + "|".join(
+        sorted(
+            {
+                *MODULES,
+                BETWEEN_PROCESSES,
+                *BUILTINS,
+                *(each.rpartition(".")[2] for each in CALLS | WITH_ALLOW_PICKLE),
+                *("import_module", "allow_pickle", "weights_only", "YAML", "shell", "system", "popen"),
+            }
+        )
+    )
+    + r")\b"
+)
+"""A word that stands in everything that is banned: to look at every node of every file takes many seconds."""
+
 NAMES_A_PROCESS = re.compile(
     r"fork|pty|preexec_fn|multiprocessing|ProcessPoolExecutor|get_context|set_start_method|start_processes"
 )
@@ -83,6 +100,8 @@ METHODS = {"method", "mp_context", "context", "ctx", "start_method", "multiproce
 
 def banned(source: str, *, talks_to_processes: bool = False) -> list[str]:
     """`line: what` for everything that is not allowed."""
+    if not NAMES_A_DANGER.search(source):
+        return []
     tree = ast.parse(source)
     known = dict(_names(tree))
     found = []
@@ -97,7 +116,7 @@ def banned(source: str, *, talks_to_processes: bool = False) -> list[str]:
 def forks(source: str) -> list[str]:
     """`line: what` for everything that forks this process, or may on some platform."""
     if not NAMES_A_PROCESS.search(source):
-        return []  # most files: to look at every node of every file takes many seconds
+        return []
     tree = ast.parse(source)
     known = dict(_names(tree))
     found = {(node.lineno, what) for node in ast.walk(tree) for what in _forks_in_node(node, known)}

@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 import trimtab
 
 SHORT = {
-    "data.max_tokens": 60,
+    "data.max_tokens": 20,
     "length": "4 steps",
     "evaluate": {"every": "4 steps", "lines": 4},
     "checkpoint": {"every": "2 steps"},

@@ -22,7 +22,14 @@ def test_a_device_is_the_one_that_is_named():
 @pytest.mark.parametrize(("found", "expected"), [(True, "cuda"), (False, "cpu")])
 def test_without_a_name_it_is_the_gpu_where_there_is_one(monkeypatch, found, expected):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: found)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     assert choose_device() == torch.device(expected)
+
+
+def test_a_rank_of_several_keeps_the_gpu_that_it_was_given(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 3)
+    assert choose_device() == torch.device("cuda", 3)
 
 
 @pytest.mark.parametrize("name", ["", "gpu", "cuda:x", "meta", "mps", "cpu:"])

@@ -128,7 +128,7 @@ def test_there_are_as_many_rules_as_promised():
 
 
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 @given(descriptions())
 def test_no_rule_raises_whatever_is_described(run):

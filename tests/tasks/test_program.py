@@ -32,6 +32,7 @@ def told(own_cache, tmp_path_factory):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 def test_checks_and_steps_and_an_evaluation_compile_what_the_steps_do_alone(told, run):
     counted = told["runs"][run]
@@ -39,6 +40,7 @@ def test_checks_and_steps_and_an_evaluation_compile_what_the_steps_do_alone(told
     assert counted["checked"] == counted["alone"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 def test_the_longest_batch_compiles_all_of_it_and_no_check_compiles_more(told, run):
     counted = told["runs"][run]
@@ -47,16 +49,19 @@ def test_the_longest_batch_compiles_all_of_it_and_no_check_compiles_more(told, r
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 def test_a_compiled_run_has_the_same_weights_with_checks_before_it(told, run):
     assert told["runs"][run]["same_weights"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", WRONG)
 def test_what_a_compiler_does_wrong_is_named(told, wrong):
     assert told["wrong"][wrong] == NAMED[wrong]
 
 
+@pytest.mark.slow
 def test_plainly_nothing_is_compiled_and_afterwards_all_is_as_before(told):
     counted = told["stances"]
     assert counted["plainly"] == 0

@@ -57,6 +57,7 @@ def test_from_pretrained_and_generate_give_the_trainers_text(tmp_path):
     assert len(set(ours)) > 20
 
 
+@pytest.mark.slow
 def test_the_code_of_the_model_card_runs_and_prints_a_translation(trained_run, exported_run):
     card = HuggingFace().card(load_model(f"{trained_run}@last", device="cpu"), name=exported_run.name)
     code = card.usage.replace("A line.", "the small ship turns")

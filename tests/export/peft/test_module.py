@@ -140,6 +140,7 @@ def test_adapters_of_other_tools_and_other_weights_are_refused_by_name(adapted, 
         load_model(str(adapted), device="cpu").with_adapter(adapted)
 
 
+@pytest.mark.slow
 def test_a_classifier_keeps_its_head_beside_the_adapter(labelling, tmp_path):
     saved = resolve_checkpoint(f"{labelling}@4").load_model()
     head = {name for name in saved if ".lora_" not in name}
