@@ -32,6 +32,7 @@ class VisionModel(Settings):
     """It always begins from nothing."""
     warm_start_sha256: ClassVar[None] = None
     norm_position: ClassVar[Literal["before"]] = "before"
+    qk_norm: ClassVar[bool] = False
 
     kind: Literal["vision"] = "vision"
     preset: VisionPreset | None = None

@@ -28,7 +28,9 @@ from trimtab.tasks.text.batches import step_size
 POSITIONS_MULTIPLE = 64
 
 
-def plan_batches(recipe: Recipe, datasets: ImageDatasets, *, packed: bool, device: torch.device) -> Batching:
+def plan_batches(
+    recipe: Recipe, datasets: ImageDatasets, *, packed: bool, device: torch.device, ranks: int = 1
+) -> Batching:
     """The batches of the run; `packed` gives them one shape, for kernels that are compiled once."""
     return Batching(
         shape=plan_shape(
@@ -39,6 +41,7 @@ def plan_batches(recipe: Recipe, datasets: ImageDatasets, *, packed: bool, devic
             largest=largest(recipe),
             max_tokens=recipe.data.max_tokens,
             packed=packed,
+            ranks=ranks,
         ),
         start=Charset.start,
         tokens_at=partial(step_size, recipe.step),
