@@ -64,6 +64,14 @@ def sharding_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             got=recipe.adapter.kind,
             fix=WHOLE,
         )
+    if recipe.task == "recognition":
+        yield Complaint(
+            path="parallel.kind",
+            what="models that read images are not divided among processes yet",
+            got="fsdp, with task recognition",
+            allowed="data_parallel",
+            fix=WHOLE,
+        )
     if isinstance(recipe.model, TransformersModel):
         yield Complaint(
             path="model.kind",

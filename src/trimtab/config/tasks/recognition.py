@@ -136,12 +136,12 @@ def _loss(recipe: Recipe) -> Iterator[Complaint]:
 
 
 def _step(recipe: Recipe) -> Iterator[Complaint]:
-    if recipe.step.cuda_graph == "on":
+    if recipe.step.cuda_graph != "off":  # `auto` would record them
         yield Complaint(
             path="step.cuda_graph",
             what="steps over images have no fixed shape, so that they cannot be recorded",
-            got="on, with task recognition",
-            allowed="off or auto",
+            got=f"{recipe.step.cuda_graph}, with task recognition",
+            allowed="off, the default",
             fix="remove it",
         )
     if recipe.loss.guided_alignment is not None:
