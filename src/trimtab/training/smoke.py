@@ -3,11 +3,12 @@
 import tempfile
 import time
 from pathlib import Path
+from typing import get_args
 
 import torch
 
 from trimtab.build import build
-from trimtab.config.optimizers import LearningRateMultipliers, Optimizer
+from trimtab.config.optimizers import LearningRateMultipliers, Optimizer, Role
 from trimtab.config.run import Recipe
 from trimtab.device import choose_device
 from trimtab.errors import RunFailed
@@ -83,7 +84,8 @@ def raised(optimizer: Optimizer, *, rate: float) -> LearningRateMultipliers:
     """The multipliers beside this rate, none so low that the rate of its weights is below LEAST_RATE."""
     multipliers = optimizer.learning_rate_multipliers
     least = min(1.0, LEAST_RATE / rate)
-    return multipliers.model_copy(update={role: max(least, each) for role, each in multipliers})
+    raised_roles = {role: max(least, getattr(multipliers, role)) for role in get_args(Role)}
+    return multipliers.model_copy(update=raised_roles)
 
 
 def small(recipe: Recipe, *, most: int) -> Recipe:
