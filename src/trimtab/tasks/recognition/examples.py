@@ -3,19 +3,29 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from trimtab.tasks.examples import CutTwoWays
 from trimtab.tasks.recognition.batches import GAP, Batching, ImageBatch, ImageGlobalBatch
-from trimtab.tasks.recognition.charset import SPECIAL
+from trimtab.tasks.recognition.charset import SPECIAL, Charset
 from trimtab.tasks.recognition.datasets import ImageDatasets, joined
 from trimtab.tasks.recognition.pixels import to_row
 from trimtab.types import Ragged
 
 FEW, FIRST, TO_CUT = 6, 128, 32
 """Examples in a handful, for a mean loss that means something, and in a step that is cut in two ways."""
+
+
+class Texts(NamedTuple):
+    """What is read character by character."""
+
+    name: str
+    tokenizer: Charset
+    rows: Ragged
+    """Ids of the first texts."""
 
 
 @dataclass(slots=True)
@@ -63,6 +73,10 @@ class ImageExamples:
         return self.batching.cut(window_of(joined([row] * count), Ragged.of([[*text, charset.end]] * count)))[
             0
         ]
+
+    def sides(self) -> list[Texts]:
+        """The characters, with the ids of the first texts."""
+        return [Texts("text", self.datasets.charset, self.datasets.sample.target)]
 
     def between(self, start: int, stop: int) -> ImageGlobalBatch:
         """Some of the first examples."""
