@@ -62,7 +62,6 @@ def test_a_recipe_records_what_the_files_say(tmp_path):
         (MARIAN, {"model.dim": 64}, r"model\.dim: base has another value"),
         (MARIAN, {"data.tokenizer": {"kind": "sentencepiece"}}, "knows the ids of its own tokenizer alone"),
         (MARIAN, {"model.trained_layers": 1}, "only classifiers can keep layers"),
-        (MARIAN, {"adapter": {"kind": "lora"}}, "does not adapt modules of transformers"),
         (MARIAN, {"step.compile": "on"}, "neither compiles nor records"),
         (MARIAN, {"step.cuda_graph": "on"}, "neither compiles nor records"),
         (MARIAN, {"data.train": [{"source": "a", "target": "b", "tags": ["<x>"]}]}, "has no tags"),
@@ -78,5 +77,6 @@ def test_what_cannot_be_trained_is_refused_by_its_name(tmp_path, settings, chang
 def test_it_is_exported_to_its_own_form_alone(tmp_path):
     model = recipe_of(tmp_path, MARIAN).model
     assert obstacles("hf", model=model, transforms=()) == []
-    for target in ("onnx", "ctranslate2", "peft"):
+    assert obstacles("peft", model=model, transforms=()) == []
+    for target in ("onnx", "ctranslate2"):
         assert "to its own form alone" in obstacles(target, model=model, transforms=())[0].what
