@@ -57,6 +57,11 @@ def sharding_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             allowed="bf16_mixed, fp16_mixed, tf32 or fp32",
             fix="set `step.precision: bf16_mixed`",
         )
+    yield from _other_models(recipe)
+
+
+def _other_models(recipe: Recipe) -> Iterator[Complaint]:
+    """Models that are not divided yet."""
     if recipe.adapter is not None:
         yield Complaint(
             path="adapter",

@@ -177,8 +177,7 @@ class BatchShape:
 def plan_shape(
     step: StepConfig,
     model: VisionModel,
-    sizes: np.ndarray,
-    lengths: np.ndarray,
+    sample: tuple[np.ndarray, np.ndarray],
     *,
     largest: tuple[int, int],
     max_tokens: int,
@@ -186,13 +185,13 @@ def plan_shape(
     ranks: int = 1,
 ) -> BatchShape:
     """The shape for steps of `tokens_per_step` characters, in a multiple of `ranks` batches, from the sizes of
-    images (`images 2`, pixels) and the lengths of texts of a sample. `largest` are height and width of the largest
+    images (`images 2`, pixels) and the lengths of texts of a `sample`. `largest` are height and width of the largest
     image that can come.
 
     A strip holds the mean width of a batch's images and four standard errors more, at least the widest one;
     `source_tokens_per_micro_batch` sets how many patches it holds.
     """
-    height, width = model.patch
+    (sizes, lengths), (height, width) = sample, model.patch
     columns = sizes[:, 1] / width + GAP
     num_batches = rounded_up(-(-step.tokens_per_step // step.micro_batch_tokens), ranks)
     characters = -(-step.tokens_per_step // num_batches)

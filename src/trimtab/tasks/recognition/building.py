@@ -36,8 +36,7 @@ def plan_batches(
         shape=plan_shape(
             recipe.step,
             model_of(recipe),
-            datasets.sizes,
-            datasets.sample.target.lengths,
+            (datasets.sizes, datasets.sample.target.lengths),
             largest=largest(recipe),
             max_tokens=recipe.data.max_tokens,
             packed=packed,
