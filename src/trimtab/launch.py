@@ -26,7 +26,7 @@ from trimtab.data.loader import prepare_workers
 from trimtab.device import choose_device, set_arithmetic
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.distributed.agree import first_ahead, of_first, on_any
-from trimtab.errors import RunFailed, input_error
+from trimtab.errors import InputError, RunFailed, input_error
 from trimtab.finding import Finding
 from trimtab.progress import Progress, Silent
 from trimtab.tasks.task import Datasets
@@ -242,6 +242,8 @@ def prepare(
             shutil.rmtree(run.tokenizer, ignore_errors=True)
     else:
         recipe = as_started(recipe, run, reset=reset)
+        if reset and not recipe.checkpoint.write:
+            raise reset_is_not_kept(reset)
     check_metrics(recipe)
     check_exports(recipe)
     check_trackers(recipe)
@@ -265,6 +267,16 @@ def prepare(
             fixes=lambda names: fixes_for(names, reset),
         )
     return Prepared(run, store, held, parts, checkpoint, marks, progress, reset if checkpoint else ())
+
+
+def reset_is_not_kept(reset: Sequence[Reset]) -> InputError:
+    """The error of a reset that no checkpoint would hold: the next resume would find the state before it."""
+    return input_error(
+        "--reset: what is reset is kept in a checkpoint, and this run writes none",
+        got=f"--reset {','.join(reset)} with `checkpoint.write: false`",
+        allowed="`checkpoint.write: true`",
+        fix="leave `checkpoint.write` out, or drop --reset",
+    )
 
 
 def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
@@ -342,7 +354,7 @@ def run_to_the_end(prepared: Prepared, state: TrainState, recorder: Recorder) ->
     if recorder.ranks.world_size > 1:
         recorder.ranks.barrier()  # what the first rank has written is there for all
     if recorder.stops:
-        raise stopped(signals, state)
+        raise stopped(signals, state, keeps=parts.recipe.checkpoint.write)
     if parts.stop_rule.ended_early(state) and not was_over:
         prepared.progress.message(f"ended at step {state.step}: {parts.stop_rule.reason(state)}")
     note_end(prepared.run, parts)

@@ -256,3 +256,18 @@ LORA_B = {"optimizer": {"kind": "adamw", "learning_rate_multipliers": {"lora_b":
 )
 def test_adapters_and_frozen_weights_need_weights_that_are_trained(changes, paths):
     assert [path for path, _, _ in found(**changes)] == paths
+
+
+@pytest.mark.parametrize(
+    ("step", "is_wrong"),
+    [
+        ({"gradients": "released", "tokens_per_step": 8192}, True),
+        ({"recompute": "block"}, True),
+        ({"recompute": "feed_forward"}, False),
+        ({}, False),
+    ],
+)
+def test_steps_are_not_to_be_recorded_where_they_cannot_be(step, is_wrong):
+    paths = [path for path, *_ in found(step={**step, "cuda_graph": "on"})]
+    assert paths == (["step.cuda_graph"] if is_wrong else [])
+    assert found(step={**step, "cuda_graph": "auto"}) == []

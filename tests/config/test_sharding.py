@@ -1,5 +1,6 @@
 import pytest
 
+from tests.image_run import image_recipe
 from tests.small_run import small_recipe
 from trimtab.config.load import load_recipe
 from trimtab.errors import InputError
@@ -31,3 +32,8 @@ def test_what_needs_whole_tensors_is_refused_with_a_way_out(tmp_path, key, value
     assert problem.what.startswith(key)
     assert problem.fix
     load_recipe(small_recipe(tmp_path, **{key: value}))
+
+
+def test_a_recognizer_is_not_divided(tmp_path):
+    with pytest.raises(InputError, match="models that read images are not divided"):
+        load_recipe(image_recipe(tmp_path, **FSDP))

@@ -127,6 +127,7 @@ def test_released_gradients_are_offered_only_where_they_are_allowed():
         {"step__tokens_per_micro_batch": 1024},
         {"step__clip": {"kind": "adaptive"}},
         {"step__ema": {}},
+        {"step__cuda_graph": "on"},
     ):
         recipe = text_recipe(
             **({"step__tokens_per_step": 2048, "step__tokens_per_micro_batch": 2048} | refused)

@@ -123,3 +123,12 @@ def test_a_process_sees_the_device_that_was_asked_for(monkeypatch, device, seen)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     found = pool._environment(device)
     assert (found["CUDA_VISIBLE_DEVICES"], found["OMP_NUM_THREADS"]) == (seen, "1")
+
+
+@pytest.mark.parametrize(
+    ("visible", "device", "expected"),
+    [("2,3", "cuda:1", "3"), ("2,3", "cuda", "2"), ("", "cuda:1", "1"), ("2,3", "cpu", "")],
+)
+def test_numbers_of_gpus_count_those_that_this_process_sees(monkeypatch, visible, device, expected):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert pool._environment(device)["CUDA_VISIBLE_DEVICES"] == expected

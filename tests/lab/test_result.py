@@ -33,7 +33,9 @@ def test_a_result_has_each_seed_the_machine_and_the_text_that_ran(tmp_path):
     assert result.scores_of(loaded, made) == {"plain": {1: 50.0, 2: 0.0}, "other": {1: 0.33333333}}
 
 
-@pytest.mark.parametrize("text", ["", "[1]", "{}", "{", "\x00"])
+@pytest.mark.parametrize(
+    "text", ["", "[1]", "{}", "{", "\x00", '{"experiment": "x"}', '{"experiment": "x", "arms": [1]}']
+)
 def test_what_is_no_result_is_refused(tmp_path, text):
     (tmp_path / "result.json").write_text(text)
     with pytest.raises(InputError, match="not a result"):

@@ -159,3 +159,12 @@ def test_a_weight_that_is_used_twice_is_handed_over_once_with_its_whole_gradient
     assert weight.grad is None
     weight.sum().backward()
     assert weight.grad is not None
+
+
+def test_a_step_that_does_not_fit_into_one_micro_batch_is_the_same_update():
+    one, other = (Run(SGD(), ClipGlobalNorm(at=0.05), released=each) for each in (True, False))
+    for _ in range(2):
+        reports = [each.step(sizes=(3, 4)) for each in (one, other)]
+        torch.testing.assert_close(reports[0].grad_norm, reports[1].grad_norm)
+    for name, tensor in one.tensors().items():
+        torch.testing.assert_close(tensor, other.tensors()[name])

@@ -245,3 +245,9 @@ def test_the_guard_forgets_what_no_longer_holds():
     assert {*kept_by_the_guard(STATE.guard, ["optimizer"])} == {"masked"}
     assert {*kept_by_the_guard(STATE.guard, ["data"])} == set()
     assert {*kept_by_the_guard(STATE.guard, ["schedule", "best"])} == {"gate", "masked", "clip"}
+
+
+def test_a_reset_that_no_checkpoint_would_hold_is_refused(copied_run):
+    run, recipe = copied_run
+    with pytest.raises(InputError, match="kept in a checkpoint, and this run writes none"):
+        go_on(run, recipe, "checkpoint.write=false", reset=("optimizer",))

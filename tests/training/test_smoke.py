@@ -88,6 +88,13 @@ def test_the_rate_of_no_role_is_too_low_for_these_few(tmp_path, rate, multiplier
     assert made.learning_rate_multipliers.vector == 1
 
 
+def test_factors_of_layers_and_of_groups_stay(tmp_path):
+    multipliers = {"layer_decay": 0.9, "names": {"*": 0.5}}
+    optimizer = {"kind": "adamw", "learning_rate": 1e-2, "learning_rate_multipliers": multipliers}
+    recipe = load_recipe(small_recipe(tmp_path, **{"step.optimizer": optimizer})).recipe
+    assert small(recipe, most=2048).step.optimizer == recipe.step.optimizer
+
+
 def test_it_tells_how_the_loss_falls(tmp_path):
     told, texts = Told(), []
     told.message = texts.append

@@ -8,6 +8,8 @@ from tests.short_run import log, model_sha, newest_state
 from tests.training.small_line import Told
 from trimtab.errors import Terminated
 from trimtab.launch import train
+from trimtab.training.stopping import stopped
+from trimtab.types import TrainState
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
@@ -43,3 +45,8 @@ def test_a_run_outside_of_the_main_thread_leaves_signals_alone(recipe, tmp_path)
     thread.start()
     thread.join()
     assert results[0].state.step == 4
+
+
+def test_a_run_that_keeps_nothing_does_not_promise_to_go_on():
+    assert "--resume" in str(stopped([], TrainState()))
+    assert "keeps nothing to continue from" in str(stopped([], TrainState(), keeps=False))

@@ -13,6 +13,10 @@ STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 """How tensors of batch norms end, which PyTorch keeps beside the weights."""
 
 
+MARKS = ("tokenizer", "source_tokenizer", "labels", "charset")
+"""Fingerprints of what ids stand for."""
+
+
 def check_compatible(members: Sequence[Member]) -> None:
     """InputError with the first member whose model, vocabulary or element types are not those of the first of all, and
     where the models have batch norms."""
@@ -108,7 +112,7 @@ def _types(member: Member) -> dict[str, Any]:
 
 def _vocabulary(member: Member) -> dict[str, Any]:
     marks = member.checkpoint.fingerprints
-    return {key: marks.get(key, "none")[:16] for key in ("tokenizer", "source_tokenizer")}
+    return {key: marks.get(key, "none")[:16] for key in MARKS}
 
 
 def _beginning(member: Member) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.config.render import render_recipe
 from trimtab.data.input_file import open_input
-from trimtab.data.tokenizers import load_tokenizers
 from trimtab.errors import DiskFull, input_error, reading
+from trimtab.tasks.task_of import task_of
 
 
 def check_result_place(folder: Path) -> None:
@@ -104,5 +104,5 @@ def plain_tokenizer(member: Member) -> dict[str, bytes]:
         if not path.is_dir():
             with open_input(path) as file:
                 held[str(path.relative_to(folder))] = file.read()
-    load_tokenizers(folder)
+    task_of(member.recipe).check_prepared(folder)
     return held

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from trimtab.averaging.members import Member
 from trimtab.averaging.report import AVERAGE, AverageReport, Comparison
+from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.run import Recipe
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import Corpus, Passages, open_corpus
@@ -22,6 +23,7 @@ from trimtab.errors import input_error
 from trimtab.evaluation.texts import report_on_corpus
 from trimtab.evaluation.translations import reference_loss
 from trimtab.inference import LoadedModel, load_model
+from trimtab.inference.load import writes_nothing
 from trimtab.metrics.catalogue import OF_THE_LOSS, OF_TRANSLATIONS, MetricName, metric_of, text_scores
 from trimtab.metrics.metric import MetricSettings, Score, Translations
 
@@ -78,6 +80,8 @@ class ValidationScorer:
         Raises InputError if there is no validation set, or one cannot be read.
         """
         recipe = member.recipe
+        if not recipe.facts.writes_text:
+            raise writes_nothing(recipe, RunFolder(member.checkpoint.run))
         if not recipe.data.valid:
             raise input_error(
                 f"{member.label}: its recipe has no validation set",

@@ -114,6 +114,10 @@ def run(
     from trimtab.lab.laboratory import Plan
 
     chosen = names_in(folder) if names == [ALL] else list(dict.fromkeys(names))
+    if _device(device) not in (None, "cpu"):
+        from trimtab.device import choose_device
+
+        choose_device(device)  # says so where the GPU is not there; runs would be made on the CPU
     plan = Plan(
         scale=scale,
         seeds=seeds,

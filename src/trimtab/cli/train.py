@@ -87,8 +87,7 @@ def train(
             result = launch.train(loaded, out=out, resume=how, reset=resets, progress=progress, ranks=ranks)
             is_first = ranks.is_first
     if is_first:
-        use = next_command(loaded.recipe)
-        typer.echo(f"{result.run}: {result.state.step} steps; {use} {quote(str(result.run))}`")
+        typer.echo(f"{result.run}: {result.state.step} steps; {next_command(loaded.recipe, str(result.run))}")
     if not result.ok:
         raise typer.Exit(1)
 
@@ -103,10 +102,14 @@ def smoke_keeps_no_run() -> InputError:
     )
 
 
-def next_command(recipe: "Recipe") -> str:
-    """What a trained model is for, up to the name of its run."""
+def next_command(recipe: "Recipe", run: str) -> str:
+    """What a trained model is for."""
+    if not recipe.checkpoint.write:
+        return f"no model is kept (`checkpoint.write: false`); see its numbers with `trimtab report {quote(run)}`"
     if not recipe.facts.writes_text:
-        return f"use it with `{recipe.facts.command}"
-    return (
-        "translate with `trimtab translate" if recipe.translates else "generate text with `trimtab generate"
-    )
+        use = f"use it with `{recipe.facts.command}"
+    elif recipe.translates:
+        use = "translate with `trimtab translate"
+    else:
+        use = "generate text with `trimtab generate"
+    return f"{use} {quote(run)}`"

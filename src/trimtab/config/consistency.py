@@ -41,6 +41,7 @@ def contradictions(recipe: Recipe) -> list[Complaint]:
         _freeze,
         _module,
         _output_multiplier,
+        _recorded,
         moving_average_contradictions,
         sharding_contradictions,
     )
@@ -314,6 +315,26 @@ def _module(recipe: Recipe) -> Iterator[Complaint]:
             allowed="none",
             fix="leave it out; a smaller `step.tokens_per_micro_batch` saves activations as well",
         )
+
+
+def _recorded(recipe: Recipe) -> Iterator[Complaint]:
+    """Steps that are to be recorded and cannot be."""
+    step = recipe.step
+    if step.cuda_graph != "on" or isinstance(recipe.model, TransformersModel) or recipe.task == "recognition":
+        return  # those say so themselves
+    if step.gradients == "released":
+        other, why = "gradients: released", "updates within the backward pass are not recorded"
+    elif step.recompute == "block" and recipe.model.dropout > 0:
+        other, why = "recompute: block", "dropout that is drawn again cannot be recorded"
+    else:
+        return
+    yield Complaint(
+        path="step.cuda_graph",
+        what=why,
+        got=f"on, with `step.{other}`",
+        allowed="auto or off",
+        fix=f"leave it out, or `{other}`",
+    )
 
 
 def _output_multiplier(recipe: Recipe) -> Iterator[Complaint]:

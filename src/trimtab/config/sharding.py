@@ -57,11 +57,24 @@ def sharding_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             allowed="bf16_mixed, fp16_mixed, tf32 or fp32",
             fix="set `step.precision: bf16_mixed`",
         )
+    yield from _other_models(recipe)
+
+
+def _other_models(recipe: Recipe) -> Iterator[Complaint]:
+    """Models that are not divided yet."""
     if recipe.adapter is not None:
         yield Complaint(
             path="adapter",
             what="fsdp cannot shard the frozen weights of an adapter yet",
             got=recipe.adapter.kind,
+            fix=WHOLE,
+        )
+    if recipe.task == "recognition":
+        yield Complaint(
+            path="parallel.kind",
+            what="models that read images are not divided among processes yet",
+            got="fsdp, with task recognition",
+            allowed="data_parallel",
             fix=WHOLE,
         )
     if isinstance(recipe.model, TransformersModel):

@@ -159,6 +159,8 @@ def _without_states_of_another(groups: list[list[Option]]) -> list[list[Option]]
 def may_be_released(recipe: Recipe) -> bool:
     """Whether gradients can be released with what else the recipe says; see `config.step`."""
     step = recipe.step
+    if step.cuda_graph == "on":
+        return False
     try:
         refuse_what_needs_all_gradients(
             step.model_copy(update={"tokens_per_micro_batch": step.tokens_per_step})

@@ -202,5 +202,10 @@ def _environment(device: str | None) -> dict[str, str]:
     chosen = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
     if device is not None:
         kind, _, number = device.partition(":")
-        chosen["CUDA_VISIBLE_DEVICES"] = "" if kind == "cpu" else number or "0"
+        # Numbers count those GPUs that this process sees, as they do for torch.
+        seen = [each for each in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if each.strip()]
+        place = int(number or 0)
+        chosen["CUDA_VISIBLE_DEVICES"] = (
+            "" if kind == "cpu" else seen[place] if place < len(seen) else str(place)
+        )
     return {**os.environ, **chosen}

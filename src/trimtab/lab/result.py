@@ -56,15 +56,31 @@ def read_result(path: Path) -> dict[str, Any]:
             fix="run the experiment again",
             where=str(path),
         ) from None
-    if not isinstance(value, dict) or "experiment" not in value:
+    if not is_result(value):
         raise input_error(
             "not a result of an experiment",
-            got=type(cast("object", value)).__name__,
+            got=json.dumps(value)[:80],
             allowed="JSON, as `trimtab lab run` writes it",
             fix="run the experiment again",
             where=str(path),
         )
     return cast("dict[str, Any]", value)
+
+
+def is_result(value: Any) -> bool:
+    """Whether a value has what is read of a result: runs by arm and seed, or the verdict of a script."""
+    if not isinstance(value, dict) or "experiment" not in value:
+        return False
+    whole = cast("dict[str, Any]", value)
+    verdict, arms = whole.get("verdict"), whole.get("arms")
+    if isinstance(verdict, dict):
+        return "as predicted" in verdict
+    return (
+        isinstance(arms, dict)
+        and {"scale", "hardware", "minutes"} <= whole.keys()
+        and all(isinstance(seeds, dict) and all(map(str.isdecimal, seeds)) for seeds in arms.values())
+        and all(isinstance(run, dict) and "ended" in run for seeds in arms.values() for run in seeds.values())
+    )
 
 
 def write_result(path: Path, result: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from trimtab.errors import input_error
 from trimtab.lab.experiment import Loaded, load_experiment, names_in
 from trimtab.lab.result import read_result, scores_of
 from trimtab.lab.statistics import Paired, holm
@@ -101,6 +102,13 @@ def row_of(folder: Path, name: str, *, result: Path | None = None) -> Row:
 
 
 def _row(loaded: Loaded, result: Mapping[str, Any] | None) -> Row:
+    if result is not None and (loaded.experiment.script is None) == ("verdict" in result):
+        raise input_error(
+            f"{loaded.name}: a result of another kind of experiment",
+            got=f"a result of {result['experiment']}",
+            allowed="the verdict of its script" if loaded.experiment.script else "runs by arm and seed",
+            fix="name its own result, or run it again",
+        )
     if result is None or loaded.experiment.script is not None:
         return Row(loaded=loaded, result=result)
     scores = scores_of(loaded, result)

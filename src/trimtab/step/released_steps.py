@@ -39,8 +39,8 @@ class ReleasedSteps:
         learning_rate: float,
         gate: OutlierGate | None = None,
     ) -> StepReport:
-        """See `take_step`; a step has one micro-batch."""
-        (batch,) = batches
+        """See `take_step`. A step has one micro-batch; where its sources do not fit into one, all of them are kept for
+        the same backward pass."""
         assert isinstance(optimizer, UpdatesTensors), "a recipe with released gradients has such an optimizer"
         assert isinstance(clip, GlobalNormClip), (
             "a recipe with released gradients clips the global norm or nothing"
@@ -48,9 +48,9 @@ class ReleasedSteps:
         assert not scale.enabled, "a recipe with released gradients has no loss scale"
         counts = Counts.of(batches)
         masked = gate is not None and gate.masked
-        numbers = StepNumbers.of(counts, learning_rate=learning_rate, masked=masked, device=batch.device)
+        numbers = StepNumbers.of(counts, learning_rate=learning_rate, masked=masked, device=batches[0].device)
         with no_gradients(optimizer.named.values()):
-            out = objective(batch)
+            out = together([objective(batch) for batch in batches])
             share = out.objective / numbers.targets
             total = LossOutput(share.detach(), out.loss.detach() / numbers.targets, out.truncated)
             taken = one_pass if clip.at is None else two_passes
@@ -61,6 +61,17 @@ class ReleasedSteps:
             gate.after(skip_reason > 0)
         measures = Measures(total.loss, total.objective, grad_norm, clipped, skip_reason, total.truncated)
         return report_of(measures, counts, learning_rate=learning_rate)
+
+
+def together(outs: Sequence[LossOutput]) -> LossOutput:
+    """The sums over micro-batches, for one backward pass, in which each weight has one gradient."""
+    first, *others = outs
+    for each in others:
+        truncated = (
+            None if first.truncated is None or each.truncated is None else first.truncated + each.truncated
+        )
+        first = LossOutput(first.objective + each.objective, first.loss + each.loss, truncated)
+    return first
 
 
 def two_passes(

@@ -187,7 +187,8 @@ class Task:
     resolve_sizes: Callable[[Recipe, Any], Recipe]
     """The recipe with the sizes that follow from the opened data."""
     plan_batches: Callable[..., Any]
-    """`(recipe, datasets, *, packed, device)`: the `Batching` of the run. `packed` asks for batches of one shape."""
+    """`(recipe, datasets, *, packed, device, ranks)`: the `Batching` of the run. `packed` asks for batches of one
+    shape, `ranks` is how many processes share the batches of a step."""
     open_mixture: Callable[[Recipe, Any], OpenMixture]
     build_model: Callable[..., Any]
     """`(recipe, datasets, *, device)`: the model with its first weights."""

@@ -3,11 +3,12 @@
 import tempfile
 import time
 from pathlib import Path
+from typing import get_args
 
 import torch
 
 from trimtab.build import build
-from trimtab.config.optimizers import LearningRateMultipliers, Optimizer
+from trimtab.config.optimizers import LearningRateMultipliers, Optimizer, Role
 from trimtab.config.run import Recipe
 from trimtab.device import choose_device
 from trimtab.errors import RunFailed
@@ -83,7 +84,7 @@ def raised(optimizer: Optimizer, *, rate: float) -> LearningRateMultipliers:
     """The multipliers beside this rate, none so low that the rate of its weights is below LEAST_RATE."""
     multipliers = optimizer.learning_rate_multipliers
     least = min(1.0, LEAST_RATE / rate)
-    update: dict[str, object] = {role: max(least, each) for role, each in multipliers if role != "names"}
+    update: dict[str, object] = {role: max(least, getattr(multipliers, role)) for role in get_args(Role)}
     update["names"] = {pattern: max(least, each) for pattern, each in multipliers.names.items()}
     return multipliers.model_copy(update=update)
 

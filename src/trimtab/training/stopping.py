@@ -35,9 +35,10 @@ def stopping(recorder: Recorder) -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def stopped(signals: Sequence[int], state: TrainState) -> Terminated:
-    """What a run ends with that was asked to stop and has saved."""
-    how = f"after step {state.step}; continue with --resume"
+def stopped(signals: Sequence[int], state: TrainState, *, keeps: bool = True) -> Terminated:
+    """What a run ends with that was asked to stop and has saved, where it `keeps` checkpoints."""
+    then = "continue with --resume" if keeps else "`checkpoint.write: false` keeps nothing to continue from"
+    how = f"after step {state.step}; {then}"
     if signal.SIGINT in signals:
         return Interrupted(f"by Ctrl-C {how}")
     if signal.SIGUSR1 in signals:

@@ -77,5 +77,6 @@ def test_what_cannot_be_trained_is_refused_by_its_name(tmp_path, settings, chang
 def test_it_is_exported_to_its_own_form_alone(tmp_path):
     model = recipe_of(tmp_path, MARIAN).model
     assert obstacles("hf", model=model, transforms=()) == []
+    assert obstacles("peft", model=model, transforms=()) == []
     for target in ("onnx", "ctranslate2"):
         assert "to its own form alone" in obstacles(target, model=model, transforms=())[0].what

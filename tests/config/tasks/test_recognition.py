@@ -38,3 +38,11 @@ def test_images_and_charset_cannot_be_null(tmp_path):
     for key in ("data.images", "data.charset"):
         with pytest.raises(InputError, match="recognition needs it"):
             load_recipe(image_recipe(tmp_path), [f"{key}=null"])
+
+
+@pytest.mark.parametrize("value", ["on", "auto"])
+def test_steps_over_images_are_never_recorded(tmp_path, value):
+    from trimtab.config.load import load_recipe
+
+    with pytest.raises(InputError, match=f"{value}, with task recognition"):
+        load_recipe(image_recipe(tmp_path), [f"step.cuda_graph={value}"])

@@ -67,3 +67,10 @@ def test_nothing_moves_where_the_step_is_skipped_and_a_gradient_of_zeros_is_no_n
     model.weight.grad = torch.zeros(3, 3)
     optimizer.update(learning_rate=0.1, skip=NEVER)
     assert torch.equal(model.weight.data, before)
+
+
+def test_a_matrix_in_bfloat16_has_one_momentum_in_float32():
+    optimizer = Muon(Config(), nn.Linear(3, 3).bfloat16())
+    kept = optimizer.state_tensors()
+    assert sorted(kept) == ["bias.0", "bias.1", "step", "weight.0"]
+    assert {each.dtype for each in kept.values()} == {torch.float32}

@@ -17,3 +17,11 @@ def test_batches_of_one_shape_give_what_others_give(opened_both):
         assert torch.allclose(losses_by_image(model, free), losses_by_image(model, fixed), atol=1e-4)
         one, other = (model.column_logits(each, model.read(each.patches)) for each in (free, fixed))
     assert torch.allclose(one, other, atol=1e-5)
+
+
+def test_a_blank_batch_has_a_loss_and_gradients_of_zero(opened_both):
+    parts, model, batch = reader_arm(opened_both, {})
+    out = parts.stepper.objective(batch.blank())
+    out.objective.backward()
+    assert float(out.objective.detach()) == float(out.loss) == 0
+    assert all(each.grad is None or not each.grad.any() for each in model.parameters())

@@ -1,5 +1,7 @@
 import numpy as np
 
+from trimtab.training.run_facts import examples
+
 
 def test_a_step_in_pieces_has_all_its_examples(parts):
     for cut in parts.examples.cuts():
@@ -16,3 +18,9 @@ def test_no_batch_of_the_stream_is_larger_than_the_fullest(parts):
         assert sum(batch.widths) <= shape.columns
         assert max(batch.widths) <= shape.widest
         assert np.max(batch.lengths) < shape.longest
+
+
+def test_the_facts_of_a_run_have_the_lengths_of_its_texts(parts):
+    (side,) = examples(parts)["sides"]
+    assert (side["name"], side["unknown"]) == ("text", 0)
+    assert side["tokens"] == parts.datasets.sample.targets

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.image_run import draw_line
+from trimtab.averaging.average import average
 from trimtab.errors import InputError
 from trimtab.tasks.recognition.recognizer import load_recognizer
 from trimtab.tasks.recognition.task import take_weights
@@ -37,3 +38,9 @@ def test_a_recognizer_of_another_task_or_with_other_characters_is_refused(image_
         load_recognizer(run)
     with pytest.raises(InputError, match="cannot start from"):
         take_weights(None, None, None, name="runs/x")
+
+
+def test_the_mean_of_checkpoints_reads_too(image_run, tmp_path):
+    report = average([str(image_run)], last=2, out=tmp_path / "mean")
+    assert "trimtab recognise" in report.unread
+    assert load_recognizer(tmp_path / "mean").charset == load_recognizer(image_run).charset

@@ -58,7 +58,7 @@ def _of_corpus(path: str, files: ParallelFiles) -> Iterator[Complaint]:
     if files.images is None and files.text is not None and files.render is None:
         yield Complaint(
             path=f"{path}.text",
-            what="a text without `render` has no images",
+            what="a text alone shows no images",
             got=f"text: {files.text}",
             allowed=EXAMPLE,
             fix="add `render` with the fonts that its lines are drawn with",
@@ -66,7 +66,7 @@ def _of_corpus(path: str, files: ParallelFiles) -> Iterator[Complaint]:
     if files.images is not None and files.render is not None:
         yield Complaint(
             path=f"{path}.render",
-            what="`images` are read from files and not rendered",
+            what="images are read and not rendered",
             got="render beside images",
             allowed=EXAMPLE,
             fix="remove it, or name a `text` in place of `images`",
@@ -83,9 +83,9 @@ def _texts_alone(recipe: Recipe) -> Iterator[Complaint]:
         if getattr(data, key) is None:
             yield Complaint(
                 path=f"data.{key}",
-                what="recognition needs it",
+                what="recognition cannot do without it",
                 got="null",
-                fix="remove it to use the defaults, or set its keys",
+                fix="leave it out to take the defaults, or set its keys",
             )
     for key in ("tokenizer", "source_tokenizer"):
         if key in data.model_fields_set and getattr(data, key) is not None:
@@ -93,7 +93,7 @@ def _texts_alone(recipe: Recipe) -> Iterator[Complaint]:
                 path=f"data.{key}",
                 what="texts are read character by character",
                 got=f"a {key.replace('_', ' ')}, with task recognition",
-                fix="remove it; `data.charset` sets the characters",
+                fix="remove it; `data.charset` says which characters there are",
             )
     for place, transform in enumerate(data.transforms):
         yield Complaint(
@@ -112,7 +112,7 @@ def _patches(recipe: Recipe) -> Iterator[Complaint]:
     if images.fit == "height" and images.size % height:
         yield Complaint(
             path="model.patch",
-            what="the height of the images is not a multiple of the height of a patch",
+            what="the height of the images is no multiple of that of a patch",
             got=f"patches {height} pixels high, with data.images.size {images.size}",
             allowed=", ".join(str(side) for side in (2, 4, 8, 16, 32, 64) if images.size % side == 0),
             fix=f"set `model.patch: [{images.size & -images.size}, {model.patch[1]}]`, or `data.images.size` to "
@@ -136,12 +136,12 @@ def _loss(recipe: Recipe) -> Iterator[Complaint]:
 
 
 def _step(recipe: Recipe) -> Iterator[Complaint]:
-    if recipe.step.cuda_graph == "on":
+    if recipe.step.cuda_graph != "off":  # `auto` would record them
         yield Complaint(
             path="step.cuda_graph",
-            what="steps over images have no fixed shape and cannot be recorded",
-            got="on, with task recognition",
-            allowed="off or auto",
+            what="steps over images have no fixed shape, so that they cannot be recorded",
+            got=f"{recipe.step.cuda_graph}, with task recognition",
+            allowed="off, the default",
             fix="remove it",
         )
     if recipe.loss.guided_alignment is not None:

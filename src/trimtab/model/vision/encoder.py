@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from trimtab.config.vision_model import VisionModel
 from trimtab.model.block import EncoderBlock
 from trimtab.model.positions.kind import PositionInputs
+from trimtab.model.recompute import Recompute, layer_output
 from trimtab.model.sequence_layout import sequence_layout
 from trimtab.model.stack import Stack
 from trimtab.model.vision.places import build_places
@@ -55,6 +56,7 @@ class VisionEncoder(nn.Module):
         """No image may have more `rows` or `columns` of patches."""
         super().__init__()
         self.config = config
+        self.recompute: Recompute = "none"
         self.stem = build_stem(config.stem, channels=channels, patch=config.patch, dim=config.dim)
         self.places = build_places(config.positions, rows=rows, columns=columns, dim=config.dim)
         self.registers = nn.Embedding(config.registers, config.dim) if config.registers else None
@@ -80,7 +82,7 @@ class VisionEncoder(nn.Module):
         layout, nothing = sequence_layout(stream, padded=padded), PositionInputs(None, None)
         last, count = self.config.drop_path, len(self.stack.blocks)
         for number, block in enumerate(self.stack.blocks):
-            after = block(x, layout, nothing)
+            after = layer_output(block, x, layout, nothing, recompute=self.recompute)
             dropped = last * (number + 1) / count
             x = keep_some(x, after, stream, dropped=dropped) if dropped and self.training else after
         return x

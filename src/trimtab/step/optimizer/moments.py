@@ -25,7 +25,11 @@ class MomentOptimizer(ABC):
         self.named = {**decayed, **plain}
         self.multipliers = multipliers_of(config.learning_rate_multipliers, self.named, role_of=role_of)
         self.step = torch.zeros((), device=next(iter(self.named.values())).device)
-        self.moments = {name: self.zero_moments(widened(parameter)) for name, parameter in self.named.items()}
+        # Of the parameter itself, which Muon knows by its identity.
+        self.moments = {
+            name: [widened(each) for each in self.zero_moments(parameter)]
+            for name, parameter in self.named.items()
+        }
 
     @abstractmethod
     def zero_moments(self, parameter: Tensor) -> list[Tensor]:

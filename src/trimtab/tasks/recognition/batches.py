@@ -88,6 +88,11 @@ class ImageBatch:
         return len(self.widths)
 
     @property
+    def num_patches(self) -> int:
+        """Patches of the images, also where they do not count."""
+        return sum(tall * wide for tall, wide in zip(self.heights, self.widths, strict=True))
+
+    @property
     def num_slots(self) -> int:
         """Patches of the strip, gaps included."""
         return self.patches.real.numel()
@@ -133,8 +138,9 @@ class ImageBatch:
         return self.map(Tensor.clone)
 
     def blank(self) -> "ImageBatch":
-        """For ranks without work, of which a recognizer has none: `plan_batches` refuses several."""
-        raise AssertionError("a recognizer trains in one process")
+        """The same images with texts that do not count; CTC has too few columns for them, which is a loss of 0."""
+        labels, lengths = torch.full_like(self.labels, IGNORE), tuple(wide + 1 for wide in self.widths)
+        return replace(self, labels=labels, lengths=lengths, num_targets=0, num_tokens=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,22 +177,23 @@ class BatchShape:
 def plan_shape(
     step: StepConfig,
     model: VisionModel,
-    sizes: np.ndarray,
-    lengths: np.ndarray,
+    sample: tuple[np.ndarray, np.ndarray],
     *,
     largest: tuple[int, int],
     max_tokens: int,
     packed: bool,
+    ranks: int = 1,
 ) -> BatchShape:
-    """The shape for steps of `tokens_per_step` characters, from the sizes of images (`images 2`, pixels) and the
-    lengths of texts of a sample. `largest` are height and width of the largest image that can come.
+    """The shape for steps of `tokens_per_step` characters, in a multiple of `ranks` batches, from the sizes of
+    images (`images 2`, pixels) and the lengths of texts of a `sample`. `largest` are height and width of the largest
+    image that can come.
 
     A strip holds the mean width of a batch's images and four standard errors more, at least the widest one;
     `source_tokens_per_micro_batch` sets how many patches it holds.
     """
-    height, width = model.patch
+    (sizes, lengths), (height, width) = sample, model.patch
     columns = sizes[:, 1] / width + GAP
-    num_batches = -(-step.tokens_per_step // step.micro_batch_tokens)
+    num_batches = rounded_up(-(-step.tokens_per_step // step.micro_batch_tokens), ranks)
     characters = -(-step.tokens_per_step // num_batches)
     examples = characters / max(1.0, float(lengths.mean()))
     need = SLACK * examples * columns.mean() + STANDARD_ERRORS * math.sqrt(examples) * columns.std()

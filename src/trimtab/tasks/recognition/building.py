@@ -15,7 +15,6 @@ from trimtab.data.global_batches import windows
 from trimtab.data.loader import chunks, resolve_workers
 from trimtab.data.mixture import Mixture
 from trimtab.data.text_global_batch import TextGlobalBatch
-from trimtab.errors import input_error
 from trimtab.loss.build import build_loss
 from trimtab.loss.ctc import untrained_loss
 from trimtab.tasks.recognition.batches import Batching, ImageGlobalBatch, plan_shape, rounded_up
@@ -32,26 +31,16 @@ POSITIONS_MULTIPLE = 64
 def plan_batches(
     recipe: Recipe, datasets: ImageDatasets, *, packed: bool, device: torch.device, ranks: int = 1
 ) -> Batching:
-    """The batches of the run; `packed` gives them one shape, for kernels that are compiled once.
-
-    Raises InputError for several ranks, which would need batches in which nothing counts.
-    """
-    if ranks > 1:
-        raise input_error(
-            "task: recognition trains in one process",
-            got=f"{ranks} processes",
-            allowed="one process, on one GPU or on the CPU",
-            fix="start the run without torchrun: `trimtab train RECIPE`",
-        )
+    """The batches of the run; `packed` gives them one shape, for kernels that are compiled once."""
     return Batching(
         shape=plan_shape(
             recipe.step,
             model_of(recipe),
-            datasets.sizes,
-            datasets.sample.target.lengths,
+            (datasets.sizes, datasets.sample.target.lengths),
             largest=largest(recipe),
             max_tokens=recipe.data.max_tokens,
             packed=packed,
+            ranks=ranks,
         ),
         start=Charset.start,
         tokens_at=partial(step_size, recipe.step),

@@ -19,13 +19,13 @@ FEW, FIRST, TO_CUT = 6, 128, 32
 """Examples in a handful, for a mean loss that means something, and in a step that is cut in two ways."""
 
 
-class Characters(NamedTuple):
-    """The texts of images, as a side of pairs is for other tasks."""
+class Texts(NamedTuple):
+    """What is read character by character."""
 
     name: str
     tokenizer: Charset
     rows: Ragged
-    """Ids of the first examples."""
+    """Ids of the first texts."""
 
 
 @dataclass(slots=True)
@@ -35,10 +35,6 @@ class ImageExamples:
     datasets: ImageDatasets
     batching: Batching
     device: torch.device
-
-    def sides(self) -> list[Characters]:
-        """The texts of the first examples."""
-        return [Characters("text", self.datasets.charset, self.datasets.sample.target)]
 
     def few(self) -> ImageBatch:
         """A handful of examples in one batch, in their order."""
@@ -77,6 +73,10 @@ class ImageExamples:
         return self.batching.cut(window_of(joined([row] * count), Ragged.of([[*text, charset.end]] * count)))[
             0
         ]
+
+    def sides(self) -> list[Texts]:
+        """The characters, with the ids of the first texts."""
+        return [Texts("text", self.datasets.charset, self.datasets.sample.target)]
 
     def between(self, start: int, stop: int) -> ImageGlobalBatch:
         """Some of the first examples."""

@@ -57,7 +57,7 @@ def ctc_of_batch(
 
 def column_slots(batch: ImageBatch, longest: int) -> Int[Tensor, "columns"]:
     """Where each column goes in rows of `longest`: image × longest + column, one image after another."""
-    stream, used = batch.patches.stream, batch.num_tokens
+    stream, used = batch.patches.stream, batch.num_patches
     if len(set(batch.heights)) == 1:
         height = batch.heights[0]
         return stream.segments[:used:height] * longest + batch.patches.columns[:used:height]

@@ -14,6 +14,7 @@ from trimtab.model.block import CrossAttention, DecoderBlock, SelfAttention, Sou
 from trimtab.model.feed_forward import GATED, FeedForward
 from trimtab.model.init import xavier
 from trimtab.model.positions.build import Sizes, build_positions
+from trimtab.model.recompute import Recompute
 from trimtab.model.sequence_layout import SequenceLayout, sequence_layout
 from trimtab.model.session import Session
 from trimtab.model.stack import Stack
@@ -99,7 +100,7 @@ class LineReader(Transformer):
         self, batch: ImageBatch, memory: Float[Tensor, "patches dim"]
     ) -> Float[Tensor, "columns dim"]:
         """The mean vector of each column of each image, one image after another."""
-        used = memory[: batch.num_tokens]
+        used = memory[: batch.num_patches]
         if len(set(batch.heights)) == 1:
             height = batch.heights[0]
             return used if height == 1 else used.unflatten(0, (-1, height)).mean(1)
@@ -122,7 +123,7 @@ class LineReader(Transformer):
         x, positions = self.embed_target(batch.text), self.target_positions.of_stream(batch.text)
         both = Source(memory, target, source)
         for block in self.decoder.blocks:
-            x = block(x, target, positions, source=both)
+            x = self.after(block, x, target, positions, source=both)
         return self.decoder.norm(x)
 
     def encode(self, stream: Stream, layout: SequenceLayout) -> Float[Tensor, "patches dim"]:
@@ -149,6 +150,11 @@ class LineReader(Transformer):
             return self.embedding.weight
         assert self.ctc is not None
         return self.ctc.output.weight
+
+    def recompute_in_backward(self, recompute: Recompute) -> None:
+        """Which activations the backward pass computes again, in both stacks of layers."""
+        super().recompute_in_backward(recompute)
+        self.vision.recompute = recompute
 
     def wrongly_tied(self) -> str:
         """Nothing: the decoder has one matrix by construction."""
