@@ -30,9 +30,11 @@ def test_a_run_folder_holds_all_that_belongs_to_a_run(trained_run):
     assert {path.name for path in trained_run.iterdir() if not path.name.startswith(".")} == {
         "recipe.yaml",
         "tokenizer",
+        "facts.json",
         "metrics.jsonl",
         "evaluations.jsonl",
         "samples.jsonl",
+        "sentences.jsonl",
         "health.jsonl",
         "data_ledger.json",
         "checkpoints",
@@ -242,7 +244,7 @@ def test_recordings_of_steps_end_with_the_run_whether_or_not_it_fails(tmp_path, 
     monkeypatch.setattr(launch, "built", with_graphs)
     with pytest.raises(RunFailed, match="no step") if fails else nullcontext():
         train(
-            small_recipe(tmp_path, length="1 steps", **{"step.schedule.warmup": "1 steps"}),
+            small_recipe(tmp_path, **SHORT),
             out=tmp_path / "run",
         )
     assert closed == [True]

@@ -27,6 +27,14 @@ Reset = Annotated[
         autocompletion=lambda: [*RESETS],
     ),
 ]
+Out = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Folder of the run; by default runs/ and the recipe's name."),
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Resume from the newest checkpoint of the run.")]
+AutoResume = Annotated[
+    bool, typer.Option("--auto-resume", help="Resume the run if it is there, and start it if it is not.")
+]
 Smoke = Annotated[bool, typer.Option("--smoke", help="Overfit one batch to check the whole pipeline.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only warnings, errors and the path of the run.")]
 
@@ -34,16 +42,9 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print only warnings, error
 def train(
     recipe: RecipeFile,
     overrides: Overrides = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder of the run; by default runs/ and the recipe's name."),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Resume from the newest checkpoint of the run.")
-    ] = False,
-    auto_resume: Annotated[
-        bool, typer.Option("--auto-resume", help="Resume the run if it is there, and start it if it is not.")
-    ] = False,
+    out: Out = None,
+    resume: Resume = False,
+    auto_resume: AutoResume = False,
     reset: Reset = None,
     smoke: Smoke = False,
     quiet: Quiet = False,
@@ -79,10 +80,11 @@ def train(
         set_threads(threads)
     from trimtab.cli.live_panel import training_progress
 
-    with training_progress(quiet=quiet or (mine is not None and mine.rank > 0)) as progress:
-        if smoke:
+    if smoke:
+        with training_progress(quiet=quiet) as progress:
             typer.echo(SMOKE_WORKED.format(launch.smoke(loaded, progress=progress)))
-            return
+        return
+    with training_progress(quiet=quiet or (mine is not None and mine.rank > 0)) as progress:
         with ranks_of_launcher(timeout_seconds=60.0 * loaded.recipe.parallel.timeout.count) as ranks:
             result = launch.train(loaded, out=out, resume=how, reset=resets, progress=progress, ranks=ranks)
             is_first = ranks.is_first

@@ -3,6 +3,7 @@
 import html
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 
 from trimtab.lab.plot import plot
 from trimtab.lab.table import NOT_RUN, Row, sentence, table_of
@@ -92,7 +93,7 @@ def _section(row: Row) -> Iterator[str]:
             for each in result["verdict"]["claims"]
         )
         yield ""
-        yield f"`trimtab lab run {row.name}`; {_text(result['hardware'])}."
+        yield f"`trimtab lab run {quote(row.name)}`; {_text(result['hardware'])}."
         yield ""
         return
     measure = experiment.measure

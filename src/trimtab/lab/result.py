@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from shlex import quote
 from typing import Any, cast
 
 from trimtab import __version__
@@ -34,7 +35,7 @@ def made_result(
         "experiment": loaded.name,
         "experiment_sha256": loaded.sha256,
         "scale": scale,
-        "command": f"trimtab lab run {loaded.name}"
+        "command": f"trimtab lab run {quote(loaded.name)}"
         + ("" if scale == loaded.experiment.scale else f" --scale {scale}"),
         "hardware": machine,
         "versions": {"python": platform.python_version(), **{name: installed(name) for name in PACKAGES}},

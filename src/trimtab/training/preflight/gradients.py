@@ -40,7 +40,8 @@ def every_weight_learns(parts: Checked) -> Iterator[Finding]:
 
     with lookups(parts.model) as looked_up, as_trained(), each_gradient(trained, look):
         parts.stepper.objective(pack).objective.backward()
-    reached |= {name: arrives(tensor.grad) for name, tensor in looked_up}
+    for name, tensor in looked_up:  # more than once, where one matrix is looked up on both sides
+        reached[name] = reached.get(name, True) and arrives(tensor.grad)
     missing = [name for name, arrived in reached.items() if not arrived]
     if missing:
         yield WEIGHT_WITHOUT_GRADIENT.found(
