@@ -84,10 +84,12 @@ def train(
         with training_progress(quiet=quiet) as progress:
             typer.echo(SMOKE_WORKED.format(launch.smoke(loaded, progress=progress)))
         return
-    with training_progress(quiet=quiet or (mine is not None and mine.rank > 0)) as progress:
-        with ranks_of_launcher(timeout_seconds=60.0 * loaded.recipe.parallel.timeout.count) as ranks:
-            result = launch.train(loaded, out=out, resume=how, reset=resets, progress=progress, ranks=ranks)
-            is_first = ranks.is_first
+    with (
+        training_progress(quiet=quiet or (mine is not None and mine.rank > 0)) as progress,
+        ranks_of_launcher(timeout_seconds=60.0 * loaded.recipe.parallel.timeout.count) as ranks,
+    ):
+        result = launch.train(loaded, out=out, resume=how, reset=resets, progress=progress, ranks=ranks)
+        is_first = ranks.is_first
     if is_first:
         typer.echo(f"{result.run}: {result.state.step} steps; {next_command(loaded.recipe, str(result.run))}")
     if not result.ok:
