@@ -30,6 +30,17 @@ Out = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Folder for the results; by default, next to each experiment."),
 ]
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Stop after this time, such as 30s, 10m or 2h. Interrupted runs are repeated next time.",
+    ),
+]
+Scale = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Start from another recipe in scales/; tiny runs on a CPU in seconds."),
+]
 Names = Annotated[
     list[str],
     typer.Argument(metavar="NAME ...", help="Experiments, as `trimtab lab list` shows them, or all."),
@@ -70,19 +81,8 @@ def show(
 def run(
     names: Names,
     folder: Folder = FOLDER,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Stop after this time, such as 30s, 10m or 2h. Interrupted runs are repeated next time.",
-        ),
-    ] = None,
-    scale: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Start from another recipe in scales/; tiny runs on a CPU in seconds."
-        ),
-    ] = None,
+    budget: Budget = None,
+    scale: Scale = None,
     seeds: Annotated[
         int | None,
         number_option(
