@@ -36,7 +36,7 @@ def test_images_and_charset_cannot_be_null(tmp_path):
     from trimtab.config.load import load_recipe
 
     for key in ("data.images", "data.charset"):
-        with pytest.raises(InputError, match="recognition needs it"):
+        with pytest.raises(InputError, match="recognition cannot do without it"):
             load_recipe(image_recipe(tmp_path), [f"{key}=null"])
 
 
