@@ -162,6 +162,7 @@ def test_smoke_overfits_a_window(tmp_path):
     assert smoke(language_recipe(tmp_path)) < 4
 
 
+@pytest.mark.slow
 def test_a_prefix_model_learns_to_translate_and_the_commands_take_it(tmp_path):
     changes = {
         **PREFIX,

@@ -66,7 +66,7 @@ def weights(run: Path) -> str:
 @pytest.mark.parametrize(
     "kind",
     [
-        "slashes",
+        pytest.param("slashes", marks=pytest.mark.slow),
         pytest.param("backslashes", marks=pytest.mark.slow),
         pytest.param("without a line end", marks=pytest.mark.slow),
     ],

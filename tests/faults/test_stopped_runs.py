@@ -21,13 +21,17 @@ from tests.faults.killing import (
     start,
     waiting,
 )
+from tests.quick import quick
 from trimtab.launch import train
 from trimtab.training.step_judge import MOST_SECONDS
 
 Deed = Callable[[Command], None]
 
 
-@pytest.mark.parametrize(("number", "workers"), [(signal.SIGTERM, 0), (signal.SIGINT, 2)])
+@pytest.mark.parametrize(
+    ("number", "workers"),
+    quick({"SIGTERM": (signal.SIGTERM, 0), "SIGINT, workers": (signal.SIGINT, 2)}, "SIGTERM"),
+)
 def test_a_run_that_is_asked_to_stop_saves_and_can_go_on(
     number: int, workers: int, tmp_path: Path, undisturbed: Path, count: Count
 ):

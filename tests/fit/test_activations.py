@@ -150,6 +150,7 @@ def case(model, *, repeats=False):
     return {"kind": kind, "model": model.model_dump(exclude={"kind", "preset"}), "repeats": repeats}
 
 
+@pytest.mark.slow
 def test_a_compiled_layer_keeps_what_the_partition_leaves():
     ((counted, rest),) = counted_compiled(case(decoder()))
     assert counted == planned_decoder(decoder(), Program("bf16_mixed", compiled=True))
