@@ -38,8 +38,8 @@ def test_an_experiment_is_read_with_its_defaults(tmp_path):
         ("margin: 0.5", "margin: .nan", "predictions.0.margin: out of range", ""),
         ("chrf", "chrff", "measure.metric: unknown value", "chrf"),
         ("failed: 0", "fails: 0", "measure.fails: unknown key", "failed"),
-        ("scale: tiny", "seeds: [1, 1, 2]", "seeds: not seeds", "[1, 2, 3, 4, 5]"),
-        ("scale: tiny", "seeds: [1, 2]", "seeds: not seeds", "[1, 2, 3, 4, 5]"),
+        ("scale: tiny", "seeds: [1, 1, 2]", "seeds: too few different seeds", "[1, 2, 3, 4, 5]"),
+        ("scale: tiny", "seeds: [1, 2]", "seeds: too few different seeds", "[1, 2, 3, 4, 5]"),
         ("  plain: {}\n", "", "arms: missing", "add it"),
         ("claim: The other arm is better.\n", "", "claim: missing", "add `claim`"),
         (

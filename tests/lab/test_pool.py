@@ -119,7 +119,10 @@ def test_a_record_that_is_none_is_made_again(tmp_path, text):
     ("device", "seen"), [("cpu", ""), ("cuda", "0"), ("cuda:3", "3"), (None, "as it was")]
 )
 def test_a_process_sees_the_device_that_was_asked_for(monkeypatch, device, seen):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "as it was")
+    if device is None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "as it was")
+    else:
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     found = pool._environment(device)
     assert (found["CUDA_VISIBLE_DEVICES"], found["OMP_NUM_THREADS"]) == (seen, "1")

@@ -60,7 +60,7 @@ RATE = 'group["lr"] = rate.float() if on_gpu else rate'
 def test_a_rate_that_is_not_applied_is_found(parts, parts_with, monkeypatch):
     put_bug(monkeypatch, AdamW.update, (RATE, 'group["lr"] = 0.01'))
     assert told(weights_follow_the_rate, parts) == [("S205", "error")]
-    put_bug(monkeypatch, MomentOptimizer.update, ("rates[self.multipliers[name]] * factor", "0.01 * factor"))
+    put_bug(monkeypatch, MomentOptimizer.update, ("rate=rates[self.multipliers[name]]", "rate=0.01"))
     assert told(weights_follow_the_rate, parts_with(step={"optimizer": config_of.SGD()})) == [
         ("S205", "error")
     ]
@@ -113,9 +113,9 @@ def test_a_frozen_weight_that_moves_is_named(parts):
     ("optimizer", "function", "change"),
     [
         (config_of.AdamW(), AdamW.update, ("skip.to(torch.float32)", "skip.to(torch.float32) * 0")),
-        (config_of.SGD(), MomentOptimizer.update, ("torch.where(skip, parameter, moved)", "moved")),
-        (config_of.Lion(), MomentOptimizer.update, ("torch.where(skip, old, new)", "new")),
-        (config_of.Adafactor(), MomentOptimizer.update, ("torch.where(skip, self.step, step)", "step")),
+        (config_of.SGD(), MomentOptimizer.move, ("torch.where(skip, parameter, moved)", "moved")),
+        (config_of.Lion(), MomentOptimizer.move, ("torch.where(skip, old, new)", "new")),
+        (config_of.Adafactor(), MomentOptimizer.after_update, ("torch.where(skip, self.step, self.step + 1)", "self.step + 1")),
     ],
     ids=["adamw's weights", "weights", "moments", "the count of steps"],
 )
