@@ -23,7 +23,8 @@ def init_decoder(model: nn.Module, config: DecoderModel, *, seed: int) -> None:
     make embeddings large again, and so the gain of the last one begins where the logit of the own input is at most
     FIRST_GAIN.
     """
-    generator = torch.Generator(next(model.parameters()).device).manual_seed(seed)
+    device = next(model.parameters()).device
+    generator = torch.Generator("cpu" if device.type == "meta" else device).manual_seed(seed)
     std = first_std(config)
     damp = 1 / math.sqrt(2 * config.layers) if config.norm_position == "before" else 1.0
     for module in model.modules():
