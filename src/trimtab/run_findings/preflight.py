@@ -12,6 +12,7 @@ UNKNOWN_PIECES = RunFinding(
     fix="set data.tokenizer.byte_fallback: true, or train the tokenizer on this text",
     explains=("M901", "E901", "E903", "S902", "S903", "S911"),
     home="tasks/text/data_checks.py",
+    also=("tasks/recognition/checks.py",),
     symptoms=(
         "unknown tokens in the output",
         "characters are missing in the output",

@@ -21,6 +21,8 @@ class RunFinding:
     fix: str
     home: str
     """The module that finds it."""
+    also: tuple[str, ...] = ()
+    """Modules that find it for other tasks."""
     explains: tuple[str, ...] = ()
     """Codes of what it brings about: where both were found, this one is to be mended first."""
     symptoms: tuple[str, ...] = ()

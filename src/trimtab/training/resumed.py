@@ -23,7 +23,9 @@ def without_paths(recipe: Recipe) -> dict[str, Any]:
     fingerprints of its own, so that a run continues where its data was moved."""
     tree = recipe.model_dump(mode="json")
     for corpus, written in zip(recipe.data.train, tree["data"]["train"], strict=True):
-        files = {"source", "target", "text"} if corpus.kind.source_and_target == "paths" else {*corpus.paths}
+        files = {*corpus.paths}
+        if corpus.kind.source_and_target == "paths":
+            files = {"source", "target", "text", "images"}
         for key in files | {*corpus.files_beside}:
             del written[key]
     # What these hold has fingerprints too: `model.sha256` and that of the tokenizer.
