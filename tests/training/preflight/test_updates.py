@@ -115,7 +115,11 @@ def test_a_frozen_weight_that_moves_is_named(parts):
         (config_of.AdamW(), AdamW.update, ("skip.to(torch.float32)", "skip.to(torch.float32) * 0")),
         (config_of.SGD(), MomentOptimizer.move, ("torch.where(skip, parameter, moved)", "moved")),
         (config_of.Lion(), MomentOptimizer.move, ("torch.where(skip, old, new)", "new")),
-        (config_of.Adafactor(), MomentOptimizer.after_update, ("torch.where(skip, self.step, self.step + 1)", "self.step + 1")),
+        (
+            config_of.Adafactor(),
+            MomentOptimizer.after_update,
+            ("torch.where(skip, self.step, self.step + 1)", "self.step + 1"),
+        ),
     ],
     ids=["adamw's weights", "weights", "moments", "the count of steps"],
 )
