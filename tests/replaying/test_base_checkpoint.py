@@ -31,6 +31,7 @@ def test_the_checkpoints_of_the_run_itself_come_newest_first(run):
     assert names(sound_before(run, 80, Silent())) == []
 
 
+@pytest.mark.slow
 def test_a_branch_has_its_own_and_those_from_before_it_parted(run, healthy_run):
     for step in (20, 40, 60):
         copy_as(run, step, source=healthy_run)

@@ -207,6 +207,7 @@ def refused_loss(run, step):
     return float(said.split("loss ")[1].split(",")[0])
 
 
+@pytest.mark.slow
 def test_a_step_that_was_left_out_is_taken_as_the_branch_that_was_left_took_it(tmp_path, too_fast, few):
     run = train(one_epoch_recipe(tmp_path, **REWINDS), out=tmp_path / "run").run
     assert metrics(run)[55]["refused"] == "masked"

@@ -92,6 +92,7 @@ def test_after_going_back_the_disk_knows_what_is_left_out_before_the_first_step(
     assert on_disk.guard["masked"] == [[101 - MARGIN, 108 + MARGIN]]
 
 
+@pytest.mark.slow
 def test_a_new_level_is_learned_and_no_step_of_it_refused_any_more(tmp_path):
     line = small_line(tmp_path, **CHANGES)
     louder(line, from_step=101, factor=20.0)
@@ -206,6 +207,7 @@ def test_the_clock_does_not_go_back(tmp_path):
     assert seconds == sorted(seconds)
 
 
+@pytest.mark.slow
 def test_what_was_seen_on_the_branch_that_was_left_survives_a_later_resume(tmp_path):
     line = small_line(tmp_path, **CHANGES)
     poked(line, after=100)
