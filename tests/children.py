@@ -51,10 +51,10 @@ def run_in_child(work: Callable[..., None], *descriptors: int) -> int:
 
 
 class Command:
-    """A command of trimtab in a child of its own; it is asked and ended as a `subprocess.Popen` is.
+    """A command of trimtab in a child process, with the methods of `subprocess.Popen` that tests use.
 
-    It has imported all that it needs before it begins, which is most of the time of a short command. One that is to be
-    met while it imports, or needs an interpreter that nobody has used, is started by `subprocess`.
+    The child has imported everything before the command begins, which saves most of the time of a short command. Use
+    `subprocess` for a command that a test interrupts during its imports, or that needs a fresh interpreter.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class Command:
         return written[0], written[1]
 
     def send_signal(self, number: int) -> None:
-        """Nothing, where it has ended."""
+        """Does nothing if the command has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Ends it, where it has not ended, and waits for that."""
+        """Ends the command if it still runs, and waits for it."""
         self.send_signal(signal.SIGKILL)
         self._ended(None)
 
@@ -104,7 +104,7 @@ class Command:
 
 
 def printed(work: Callable[[], None]) -> str:
-    """What a child prints that does the work; the types of its arguments are looked at by nobody there."""
+    """What a child prints while it does the work; calls are not type-checked there."""
     with tempfile.TemporaryFile() as file:
         child = start_child(work, standard=(0, file.fileno(), 2))
         assert wait(child) == 0

@@ -2,7 +2,7 @@ import pytest
 import typer
 
 from trimtab.cli import ranks as ranks_of_a_command
-from trimtab.cli.ranks import ranks_of_launcher, told_once
+from trimtab.cli.ranks import ranks_of_launcher, report_once
 from trimtab.distributed import ONE_RANK, torch_ranks
 from trimtab.distributed import launched as launching
 from trimtab.distributed.launched import LaunchedRank
@@ -67,9 +67,9 @@ def test_an_error_of_one_rank_alone_is_told_by_it(as_rank):
 
 def test_before_ranks_have_joined_the_first_of_a_host_tells_what_all_of_them_find():
     for local, expected in ((0, InputError), (1, typer.Exit)):
-        with pytest.raises(expected), told_once(LaunchedRank(local, 2, local, 2, "127.0.0.1", 1)):
+        with pytest.raises(expected), report_once(LaunchedRank(local, 2, local, 2, "127.0.0.1", 1)):
             raise InputError(Problem(what="wrong"))
-    with pytest.raises(InputError), told_once(None):
+    with pytest.raises(InputError), report_once(None):
         raise InputError(Problem(what="wrong"))
 
 

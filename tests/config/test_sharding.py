@@ -35,5 +35,5 @@ def test_what_needs_whole_tensors_is_refused_with_a_way_out(tmp_path, key, value
 
 
 def test_a_recognizer_is_not_divided(tmp_path):
-    with pytest.raises(InputError, match="models that read images are not divided"):
+    with pytest.raises(InputError, match="fsdp cannot shard models that read images"):
         load_recipe(image_recipe(tmp_path, **FSDP))

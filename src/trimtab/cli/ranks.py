@@ -19,7 +19,7 @@ WAIT_SECONDS = 3.0
 """So long a rank waits for the first one to say what has failed, before it does so itself."""
 
 
-def told_by_launcher() -> "tuple[LaunchedRank | None, bool]":
+def launched_rank() -> "tuple[LaunchedRank | None, bool]":
     """This process among those that a launcher has started, if it has, and whether torchrun has started it again.
 
     Without a launcher torch is not loaded, so that a wrong recipe is refused where torch is not installed.
@@ -63,8 +63,8 @@ def ranks_of_launcher(*, timeout_seconds: float) -> "Generator[Ranks]":
 
 
 @contextmanager
-def told_once(mine: "LaunchedRank | None") -> Generator[None]:
-    """While the ranks have not joined, an error that all processes of a host find is told by the first of them."""
+def report_once(mine: "LaunchedRank | None") -> Generator[None]:
+    """While the ranks have not joined, the first process of a host reports an error that all of them find."""
     try:
         yield
     except TrimtabError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trimtab.cli.arguments import Overrides, RecipeFile, Threads
-from trimtab.cli.ranks import ranks_of_launcher, told_by_launcher, told_once
+from trimtab.cli.ranks import launched_rank, ranks_of_launcher, report_once
 from trimtab.config.resets import RESETS, check_resumes, parse_reset
 from trimtab.errors import InputError, input_error
 
@@ -62,13 +62,13 @@ def train(
     from trimtab.config.given_path import run_folder
     from trimtab.config.load import load_recipe
 
-    mine, again = told_by_launcher()
+    mine, again = launched_rank()
     auto_resume = auto_resume or (again and not resume)
     resumes = resume or auto_resume
     how = resume or ("auto" if auto_resume else False)
     resets = parse_reset(reset or "")
     check_resumes(resets, resume=how)
-    with told_once(mine):
+    with report_once(mine):
         loaded = load_recipe(recipe, overrides or (), begun=run_folder(recipe, out) if resumes else None)
     if smoke and (resumes or out is not None):
         raise smoke_keeps_no_run()

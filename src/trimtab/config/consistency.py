@@ -320,7 +320,7 @@ def _module(recipe: Recipe) -> Iterator[Complaint]:
 def _recorded(recipe: Recipe) -> Iterator[Complaint]:
     """Steps that are to be recorded and cannot be."""
     step = recipe.step
-    if step.cuda_graph != "on" or isinstance(recipe.model, TransformersModel) or recipe.task == "recognition":
+    if step.cuda_graph != "on" or isinstance(recipe.model, TransformersModel) or recipe.facts.reads_images:
         return  # those say so themselves
     if step.gradients == "released":
         other, why = "gradients: released", "updates within the backward pass are not recorded"

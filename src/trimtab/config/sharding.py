@@ -69,11 +69,11 @@ def _other_models(recipe: Recipe) -> Iterator[Complaint]:
             got=recipe.adapter.kind,
             fix=WHOLE,
         )
-    if recipe.task == "recognition":
+    if recipe.facts.reads_images:
         yield Complaint(
             path="parallel.kind",
-            what="models that read images are not divided among processes yet",
-            got="fsdp, with task recognition",
+            what="fsdp cannot shard models that read images yet",
+            got=f"fsdp, with task {recipe.task}",
             allowed="data_parallel",
             fix=WHOLE,
         )

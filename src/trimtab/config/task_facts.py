@@ -45,6 +45,8 @@ class TaskFacts:
     """What to look for in the data where a model cannot learn it."""
     writes_text: bool = True
     """Whether the model writes text, so that it can translate, generate, be scored by its texts and be exported."""
+    reads_images: bool = False
+    """Whether the input is images in place of text."""
     command: str = ""
     """The command that uses the model, where it writes no text."""
     defaults: tuple[tuple[str, Any], ...] = ()
@@ -101,6 +103,7 @@ CLASSIFICATION = TaskFacts(
     ),
 )
 RECOGNITION = TaskFacts(
+    reads_images=True,
     model_kinds=("vision",),
     other_kinds="recognition reads images",
     one_row=False,

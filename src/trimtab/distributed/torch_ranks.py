@@ -116,7 +116,7 @@ def launched_ranks(mine: LaunchedRank, *, timeout_seconds: float = 600.0) -> Ite
         timeout_seconds=timeout_seconds,
     )
     use_loopback(mine)
-    with told_as_failed(mine):
+    with connection_failures(mine):
         dist.init_process_group(
             "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo",
             store=dist.PrefixStore(f"trimtab/{mine.restarts}/ranks", store),
@@ -163,7 +163,7 @@ def own_device(mine: LaunchedRank) -> torch.device:
 def meeting_store(mine: LaunchedRank, timeout_seconds: float, *, is_client: bool = False) -> dist.TCPStore:
     """The store at the address of the launcher; where the launcher keeps none, rank 0 does, in its first call."""
     is_server = mine.rank == 0 and not mine.agent_has_the_store and not is_client
-    with told_as_failed(mine):
+    with connection_failures(mine):
         return dist.TCPStore(
             mine.address,
             mine.port,
@@ -174,8 +174,8 @@ def meeting_store(mine: LaunchedRank, timeout_seconds: float, *, is_client: bool
 
 
 @contextmanager
-def told_as_failed(mine: LaunchedRank) -> Generator[None]:
-    """Says as RunFailed that the ranks did not find each other."""
+def connection_failures(mine: LaunchedRank) -> Generator[None]:
+    """Raises RunFailed where the ranks cannot connect to each other."""
     try:
         yield
     except (RuntimeError, OSError) as error:

@@ -71,7 +71,7 @@ def run_experiments(
     def told(run: Run, record: Record) -> None:
         nonlocal count
         count += 1
-        say(f"{count}/{len(distinct)} {told_of(run, record)}")
+        say(f"{count}/{len(distinct)} {progress_line(run, record)}")
         if record["ended"] in LASTING:
             for each in with_arms:
                 if any(run.key == other.key for other in planned[each.name]):
@@ -99,7 +99,7 @@ def result_path(loaded: Loaded, plan: Plan) -> Path:
     return loaded.result
 
 
-def told_of(run: Run, record: Record) -> str:
+def progress_line(run: Run, record: Record) -> str:
     """A line about a run that has ended."""
     scores = "  ".join(
         f"{name}: "

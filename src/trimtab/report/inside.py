@@ -23,7 +23,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class LayerTables:
     """The two tables, each with the step of its look."""
 
     depth_step: int
@@ -34,7 +34,7 @@ class Inside:
     """Update to weight by tensor."""
 
 
-def inside_of(run: RunData) -> Inside | None:
+def inside_of(run: RunData) -> LayerTables | None:
     """The newest looks; None for a run that has none by layer."""
     found: dict[str, tuple[int, list[tuple[str, float]]]] = {}
     for key, most in (("rms_by_depth", MOST_LAYERS), ("update_ratios", MOST_TENSORS)):
@@ -45,7 +45,7 @@ def inside_of(run: RunData) -> Inside | None:
         return None
     depth_step, depth = found["rms_by_depth"]
     ratios_step, ratios = found["update_ratios"]
-    return Inside(
+    return LayerTables(
         depth_step,
         _bars(depth),
         ratios_step,

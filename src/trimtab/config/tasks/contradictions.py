@@ -19,7 +19,7 @@ def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     yield from _model_kind(recipe)
     yield from _metrics(recipe)
     yield from alignment_contradictions(recipe)
-    if recipe.task != "recognition":
+    if not recipe.facts.reads_images:
         yield from image_contradictions(recipe)
     match recipe.task:
         case "translation":
