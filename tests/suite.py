@@ -51,11 +51,35 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     return min(cores, MOST_PROCESSES) if cores > 1 else 0
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that are marked `slow` have a limit of their own, where they have named none."""
+    """Marks cases as `slow` which `quick` does not name, before `-m` chooses, and sets the limit of slow tests."""
+    _check_names(items)
     for item in items:
+        if _is_left_out(item):
+            item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(SLOW_LIMIT_S))
+
+
+def _is_left_out(item: pytest.Item) -> bool:
+    """Whether `quick` of its test names other cases only."""
+    named = item.get_closest_marker("quick")
+    return named is not None and isinstance(item, pytest.Function) and item.callspec.id not in named.args
+
+
+def _check_names(items: list[pytest.Item]) -> None:
+    """Every case that `quick` names is there, unless single cases were asked for."""
+    cases: dict[str, set[str]] = {}
+    for item in items:
+        if item.get_closest_marker("quick") and isinstance(item, pytest.Function):
+            cases.setdefault(item.nodeid.partition("[")[0], set()).add(item.callspec.id)
+    for item in items:
+        named = item.get_closest_marker("quick")
+        found = cases.get(item.nodeid.partition("[")[0], set())
+        if named is not None and len(found) > 1 and not found.issuperset(named.args):
+            missing = ", ".join(sorted(set(named.args) - found))
+            raise pytest.UsageError(f"{item.nodeid}: `quick` names {missing}, which is no case of this test")
 
 
 def pytest_collection_finish() -> None:

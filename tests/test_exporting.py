@@ -86,6 +86,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.quick("norm after, two vocabularies")
 @pytest.mark.parametrize(
     "changes",
     quick(
@@ -117,6 +118,7 @@ def test_what_the_library_can_express_comes_out_exact(tmp_path, changes):
     )
 
 
+@pytest.mark.quick("all at once", "rotary")
 @pytest.mark.parametrize(("changes", "keys"), REFUSED.values(), ids=REFUSED)
 def test_what_it_cannot_is_refused_with_every_key_before_anything_is_written(tmp_path, changes, keys):
     run = trained(tmp_path, **changes)
@@ -131,6 +133,7 @@ def test_what_it_cannot_is_refused_with_every_key_before_anything_is_written(tmp
     assert not [name for name in os.listdir(tmp_path) if "hf" in name]
 
 
+@pytest.mark.slow
 def test_two_hundred_lines_of_real_text_are_read_scored_and_written_alike(tmp_path):
     changes = {
         "data.tokenizer.vocabulary_size": 700,
@@ -313,6 +316,7 @@ def started_run(own_cache, tmp_path_factory):
     return train(folder / "init.yaml", overrides=overrides, out=folder / "run").run
 
 
+@pytest.mark.quick("ctranslate2")
 @pytest.mark.parametrize(
     "target", [each for each in get_args(ExportTarget) if facts_of(each).takes("encoder_decoder")]
 )

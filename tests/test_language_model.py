@@ -81,6 +81,7 @@ def losses(parts, shape, steps):
     return made
 
 
+@pytest.mark.quick("text")
 @pytest.mark.parametrize("changes", [{}, PREFIX], ids=["text", "prefix"])
 def test_the_loss_curves_of_packed_and_padded_paths_agree(tmp_path, changes):
     padded = language_parts(tmp_path, **changes)
@@ -124,6 +125,7 @@ def test_the_tokens_of_one_document_do_not_change_another(tmp_path):
     assert not torch.equal(before[~first], after[~first])
 
 
+@pytest.mark.quick("sentencepiece")
 @pytest.mark.parametrize("changes", [{}, {"data.max_tokens": 12, **BYTES}], ids=["sentencepiece", "bytes"])
 def test_a_run_that_was_stopped_goes_on_bit_for_bit(tmp_path, changes):
     class Stops:

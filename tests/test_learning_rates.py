@@ -142,6 +142,7 @@ def test_a_run_on_real_text_learns_and_writes_down_the_rate_of_the_schedule(run,
     }
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_has_the_bits_of_one_in_a_piece_and_another_multiplier_is_told(run, tmp_path):
     whole, recipe = run
     train(recipe, out=tmp_path / "run", overrides=["length=6 steps"])

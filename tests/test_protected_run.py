@@ -68,6 +68,7 @@ def protected(tmp_path_factory, pairs):
     return train(recipe_of(folder, pairs, **TRANSFORM), out=folder / "run").run
 
 
+@pytest.mark.slow
 def test_every_value_of_the_source_is_kept_and_without_the_transform_few_are(protected, tmp_path, pairs):
     sources = [source for source, _ in pairs[NUM_TRAIN:]]
     total = sum(len(set(PROTECTOR.values(source))) for source in sources)

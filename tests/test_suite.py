@@ -79,6 +79,26 @@ def test_a_test_that_hangs_fails_with_its_stacks_and_ends_the_run(folder: Path, 
         assert "1 failed" in said
 
 
+QUICK = (
+    "import pytest\n\n\n"
+    "@pytest.mark.quick({named})\n@pytest.mark.parametrize('name', ['one', 'two', 'three'])\n"
+    "def test_each(name):\n    pass\n"
+)
+
+
+def test_of_a_test_with_quick_cases_the_others_are_slow(folder: Path):
+    (folder / "tests" / "test_cases.py").write_text(QUICK.format(named="'one', 'three'"))
+    assert "2 passed, 1 deselected" in run_pytest(folder, "-n", "0").stdout
+    assert "1 passed, 2 deselected" in run_pytest(folder, "-n", "0", "-m", "slow").stdout
+
+
+def test_a_quick_case_that_is_none_of_its_test_is_refused_by_name(folder: Path):
+    (folder / "tests" / "test_cases.py").write_text(QUICK.format(named="'one', 'four'"))
+    ended = run_pytest(folder, "-n", "0")
+    assert ended.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "`quick` names four, which is no case of this test" in ended.stdout + ended.stderr
+
+
 @pytest.mark.slow
 def test_the_others_run_after_one_that_hangs_has_failed(folder: Path):
     (folder / "tests" / "test_hanging.py").write_text(IN_PYTHON + "\n\ndef test_works():\n    pass\n")

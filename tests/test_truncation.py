@@ -64,6 +64,7 @@ def test_how_a_step_is_cut_changes_neither_what_is_truncated_nor_the_gradient(tm
         assert (gradient - whole).norm() <= 1e-5 * whole.norm()
 
 
+@pytest.mark.slow
 def test_a_run_says_how_many_labels_it_left_out_and_goes_on_with_the_same_after_a_stop(tmp_path):
     changes = {"loss.truncate": TRUNCATE, "length": "24 steps", "evaluate.every": "12 steps"}
     changes |= {"checkpoint.every": "12 steps", "evaluate.metrics": ["chrf"]}

@@ -69,6 +69,7 @@ def test_other_first_weights_are_refused_unless_a_reason_is_given_which_stands_i
     assert f"note: {report.notes[0]}" in report.render()
 
 
+@pytest.mark.quick("average")
 @pytest.mark.parametrize("how", [average, greedy_soup])
 def test_a_run_with_fewer_checkpoints_than_the_last_that_are_asked_for_is_a_note(run, tmp_path, how):
     report = how([str(run)], out=tmp_path / "mean", last=99)
@@ -211,6 +212,7 @@ def test_a_measure_of_translations_is_refused_for_texts_before_anything_is_made(
     assert not (tmp_path / "mean").exists()
 
 
+@pytest.mark.slow
 def test_the_mean_of_a_language_model_has_its_scores_in_the_card_of_an_export(text_run, tmp_path):
     average([f"{text_run}@10", f"{text_run}@20"], out=tmp_path / "mean")
     out = trimtab.export_model(str(tmp_path / "mean"), out=tmp_path / "hf").folder

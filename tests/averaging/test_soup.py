@@ -121,6 +121,7 @@ def test_different_first_weights_are_a_note_since_it_measures(run, tmp_path):
     assert report.notes[0].endswith("another first weights; only what helped was averaged")
 
 
+@pytest.mark.slow
 def test_runs_of_a_language_model_are_chosen_by_the_bits_of_their_validation_texts(tmp_path):
     texts = train(language_recipe(tmp_path), out=tmp_path / "run").run
     draw = torch.Generator().manual_seed(0)

@@ -78,6 +78,7 @@ def pair_run(own_cache, tmp_path_factory):
     return train(language_recipe(folder, **PAIRS), out=folder / "run").run
 
 
+@pytest.mark.slow
 def test_a_language_model_of_pairs_is_measured_as_evaluation_does(pair_run):
     member = open_member(f"{pair_run}@20")
     files = member.recipe.data.valid["valid"]
@@ -185,6 +186,7 @@ def test_a_language_model_has_the_scores_that_its_run_had(tmp_path, own_cache, c
     assert found_scores.perplexities["perplexity"] == pytest.approx(math.exp(found_scores.loss))
 
 
+@pytest.mark.slow
 def test_a_translator_has_its_loss_alone(trained_run, own_cache):
     model = load_model(str(trained_run), device="cpu")
     found_scores = scores_of_set(model, opened(model, own_cache))

@@ -19,6 +19,7 @@ def recipes(script):
     }
 
 
+@pytest.mark.slow
 def test_all_models_are_equally_large_within_a_hundredth(monkeypatch):
     script = open_benchmark("decoder_only_translation", monkeypatch)
     sizes = {}

@@ -219,6 +219,7 @@ deeds = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(deeds, st.integers(1, 3), st.sampled_from([0, 20]))
 @settings(max_examples=40, deadline=None)
 @example([("save", 1), ("mark", 1), ("back", 1)], 1, 0)

@@ -87,6 +87,7 @@ def test_the_package_is_the_command_too():
     assert done.stdout == f"trimtab {trimtab.__version__}\n"
 
 
+@pytest.mark.quick(">&--check {0}")
 @pytest.mark.parametrize(
     "arguments",
     quick(["check {0}", "check nowhere", "check -", "rules", "explain S104", "explain banana"], "check {0}"),

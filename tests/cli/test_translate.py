@@ -155,6 +155,7 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly():
         assert process.wait(timeout=30) == 141
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_it_with_one_line():
     with start() as process:
         assert process.stdout.readline() == b"line\n"

@@ -94,6 +94,7 @@ def test_what_is_written_or_adopted_keeps_its_size(tmp_path):
         assert with_sizes(config, source=tokenizer, target=tokenizer) == config
 
 
+@pytest.mark.slow
 def test_a_run_with_default_sizes_is_that_of_its_resolved_recipe_and_goes_on_with_another_length(tmp_path):
     small = {
         "length": "4 steps",

@@ -141,6 +141,7 @@ def is_gone(pid):
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 class TestAScriptOfItsOwn:
+    @pytest.mark.slow
     def test_ctrl_c_shows_no_traceback_but_the_script_s_own_and_ends_the_workers_too(self, started):
         process, workers = started()
         assert len(workers) == 2

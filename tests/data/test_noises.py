@@ -133,6 +133,7 @@ def test_noise_follows_from_seed_epoch_and_example_not_from_where_a_chunk_begins
     )
 
 
+@pytest.mark.slow
 def test_a_run_trains_on_pairs_and_on_spoiled_text_and_then_translates_with_either_tag(tmp_path):
     write_mono(tmp_path)
     changes = {"length": "40 steps", "evaluate.every": "40 steps", "checkpoint.every": "40 steps"}

@@ -137,6 +137,7 @@ def test_workers_and_a_run_across_the_boundaries_see_the_windows_of_one_process(
     assert shares[9:] == [1] * 3
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_and_goes_on_across_a_boundary_sees_what_an_unbroken_one_sees(
     tmp_path, monkeypatch
 ):

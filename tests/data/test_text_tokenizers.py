@@ -43,6 +43,7 @@ def test_a_tokenizer_of_another_run_can_be_used(tmp_path):
         language_sources(tmp_path / "third", **{**PAIRS, "data.tokenizer": {"path": path}})
 
 
+@pytest.mark.slow
 def test_one_that_changes_texts_is_refused(tmp_path, trained_run):
     path = str(trained_run / "tokenizer" / "sentencepiece.model")
     with pytest.raises(InputError, match="the tokenizer changes texts"):

@@ -31,6 +31,7 @@ def setup(trained_run):
 id_lists = st.lists(st.integers(4, 60), max_size=8)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     arrivals=st.lists(st.lists(st.tuples(id_lists, id_lists), max_size=3), min_size=1, max_size=5),

@@ -27,6 +27,7 @@ def without_spaces(text: str) -> str:
     return re.sub(r"\s+", "", text)
 
 
+@pytest.mark.quick("1")
 @pytest.mark.parametrize("beam", [1, 2])
 def test_a_thousand_hostile_lines_give_a_thousand_lines_in_order(beam):
     lines = hostile_lines(1000)
@@ -60,6 +61,7 @@ def test_half_characters_from_broken_strings_become_replacement_characters():
     assert list(translate_lines(["a\ud800b"], copying())) == ["a\ufffdb"]
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_lines_are_read_one_block_ahead():
     num_read = 0
 

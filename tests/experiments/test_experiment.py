@@ -11,6 +11,7 @@ from tests.experiments.open_experiment import EXPERIMENTS, open_experiment
 QUICKEST = "accumulation_bias"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name if name == QUICKEST else pytest.param(name, marks=pytest.mark.slow) for name in EXPERIMENTS]
 )

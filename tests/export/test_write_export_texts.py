@@ -91,6 +91,7 @@ OTHER = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", quick(OTHER, "merges and two matrices"))
 def test_other_kinds_pass_too_and_their_texts_may_be_given(changes, tmp_path):
     run = trained_text_run(tmp_path, **changes)

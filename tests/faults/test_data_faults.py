@@ -53,6 +53,7 @@ ODD = {
 }
 
 
+@pytest.mark.slow
 def test_odd_characters_are_trained_on_or_dropped_and_counted_and_never_end_a_run(
     tokenizer: Path, tmp_path: Path, count: Count
 ):

@@ -49,6 +49,7 @@ def train_with_stops(recipe: Path, run: Path, stops: list[int], *, workers: list
                 train(recipe, overrides=overrides, out=run, resume=run.exists(), progress=told)
 
 
+@pytest.mark.slow
 def test_a_run_may_be_resumed_with_another_number_of_workers(trained_run: Path, tmp_path: Path, count: Count):
     recipe = trained_run.parent / "recipe.yaml"
     train_with_stops(recipe, tmp_path / "run", [13, 29], workers=[2, 1, 0])
@@ -57,6 +58,7 @@ def test_a_run_may_be_resumed_with_another_number_of_workers(trained_run: Path, 
     assert same
 
 
+@pytest.mark.slow
 def test_a_run_may_be_stopped_at_every_edge(trained_run: Path, tmp_path: Path, count: Count):
     recipe = trained_run.parent / "recipe.yaml"
     epochs = [each["epoch"] for each in logs(trained_run)["metrics"]]

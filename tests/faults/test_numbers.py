@@ -37,6 +37,7 @@ def taking(line: Line):
     return lambda: len(line.told.steps) + 1
 
 
+@pytest.mark.quick("nan")
 @pytest.mark.parametrize("factor", [math.nan, math.inf, -math.inf])
 def test_a_loss_that_is_no_number_costs_that_step_alone(factor, line, count: Count):
     spoil(line.parts, at={9, 13}, step=taking(line), loss=factor)
@@ -50,6 +51,7 @@ def test_a_loss_that_is_no_number_costs_that_step_alone(factor, line, count: Cou
     assert all(bool(torch.isfinite(t).all()) for t in line.parts.stepper.optimizer.state_tensors().values())
 
 
+@pytest.mark.quick("inf")
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_one_entry_of_one_gradient_is_enough(value, line, count: Count):
     parameter = next(iter(line.parts.model.parameters()))

@@ -120,6 +120,13 @@ BUGS = {
 }
 
 
+@pytest.mark.quick(
+    "a micro-batch lost",
+    "dropout in eval",
+    "double shift, in the loss",
+    "labels not shifted",
+    "optimizer on a copy",
+)
 @pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)
 def test_each_bug_is_named_before_the_first_step(tmp_path, monkeypatch, bug):
     bug.put(monkeypatch)

@@ -141,6 +141,7 @@ def prepared_run(tmp_path_factory):
     return trained(folder, **changes, **{"data.valid": {"source": "numbers.en", "target": "numbers.de"}})
 
 
+@pytest.mark.quick("ctranslate2")
 @pytest.mark.parametrize("target", ["hf", "ctranslate2", "onnx"])
 def test_an_export_prepares_lines_as_its_run_does(prepared_run, tmp_path, target):
     """The run trained with them, and no export could be made of it."""

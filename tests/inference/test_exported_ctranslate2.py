@@ -37,6 +37,7 @@ def changed(folder, name, change):
     card.write_text(json.dumps(told), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_it_is_opened_as_it_was_written(exported):
     assert load_exported(exported, device="cpu").recipe.task == "translation"
 

@@ -71,6 +71,7 @@ def test_a_model_that_translates_is_named_with_its_command(trained_run, exported
             load_generator(str(spec))
 
 
+@pytest.mark.slow
 def test_a_language_model_of_pairs_alone_is_sent_to_translate_and_one_of_texts_too_is_not(tmp_path):
     pairs = train(language_recipe(tmp_path / "pairs", **PAIRS), out=tmp_path / "pairs" / "run").run
     with pytest.raises(InputError, match=f"trained on pairs only[\\s\\S]*`trimtab translate {pairs}`"):

@@ -77,6 +77,7 @@ def test_lists_samples_and_forced_prefixes_are_the_same(loaded):
     assert_alike(loaded.translator(search=Search(beam=3)), prefixes=prefixes)
 
 
+@pytest.mark.quick("linear")
 @pytest.mark.parametrize("mode", ["linear", "log_linear"])
 def test_ensembles_translate_the_same(trained_run, mode):
     specs = [f"{trained_run}@{step}" for step in (40, 60)]

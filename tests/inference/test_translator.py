@@ -119,6 +119,7 @@ def test_what_was_translated_is_counted(loaded):
     assert counts.source_tokens > sum(map(len, loaded.tokenizer.encode(LINES[:5])))
 
 
+@pytest.mark.slow
 def test_a_thousand_hostile_lines_give_a_thousand_lines_in_order(loaded):
     hostile = hostile_lines(1000)
     spoken = dict(zip(range(7, 1000, 125), LINES, strict=False))

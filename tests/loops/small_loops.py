@@ -1,4 +1,4 @@
-"""Loops of other people's libraries as one rank of several: `python -m tests.loops.small_loops FOLDER`.
+"""Loops of other people's libraries as one rank of several: `python -m tests.loops.small_loops FOLDER LOOP...`.
 
 The environment says which rank it is, as torchrun does. Each loop writes what it found; what fails is written as well,
 so that one pair of processes serves many tests.
@@ -179,18 +179,20 @@ def page(name):
     return run
 
 
-LOOPS = {
+OF_TORCH = {
     "refusals": refusals,
     "uneven_in_ddp": uneven_in_ddp,
     "sharded_over_ranks": sharded_over_ranks,
     "guarded_in_ddp": guarded_in_ddp,
+}
+OF_LIBRARIES = {
     "with_accelerate": with_accelerate,
     "guarded_in_the_trainer": guarded_in_the_trainer,
     "guarded_in_lightning": guarded_in_lightning,
 } | {name: page(name) for name in pages.examples()}
 
 
-def main(folder):
+def main(folder, *names):
     rank = int(os.environ["RANK"])
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
@@ -199,10 +201,10 @@ def main(folder):
         None
     )  # one group for all loops
     found, environment = {}, dict(os.environ)
-    for name, loop in LOOPS.items():
+    for name in names:
         os.environ.update(environment)  # Lightning removes some of it at the end of a run
         try:
-            found[name] = loop(rank)
+            found[name] = (OF_TORCH | OF_LIBRARIES)[name](rank)
         except BaseException:
             found[name] = {"error": traceback.format_exc()}
             break  # the other rank may wait for this one
@@ -212,4 +214,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

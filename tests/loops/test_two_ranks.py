@@ -14,7 +14,15 @@ pytest.importorskip("transformers")
 pytest.importorskip("lightning")
 
 from tests.loops import pages
-from tests.loops.small_loops import EVEN_SIZES, SIZES, micro_batches, model_of_all, summed
+from tests.loops.small_loops import (
+    EVEN_SIZES,
+    OF_LIBRARIES,
+    OF_TORCH,
+    SIZES,
+    micro_batches,
+    model_of_all,
+    summed,
+)
 
 ROOT = Path(__file__).parent.parent.parent
 MOST_SECONDS = 240
@@ -22,12 +30,21 @@ MOST_SECONDS = 240
 
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory):
-    """What each of two ranks found in every loop, in one pair of processes."""
-    folder = tmp_path_factory.mktemp("loops")
+    """What each of two ranks found in the loops that need torch alone, in one pair of processes."""
+    return found_in(OF_TORCH, tmp_path_factory.mktemp("loops"))
+
+
+@pytest.fixture(scope="module")
+def in_libraries(tmp_path_factory):
+    """As `ranks`, of the loops of other libraries, which take most of a minute to be imported twice."""
+    return found_in(OF_LIBRARIES, tmp_path_factory.mktemp("loops"))
+
+
+def found_in(loops, folder):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    processes = [start(folder, rank, port) for rank in (0, 1)]
+    processes = [start(folder, rank, port, loops) for rank in (0, 1)]
     try:
         for process in processes:
             output, _ = process.communicate(timeout=MOST_SECONDS)
@@ -38,7 +55,7 @@ def ranks(tmp_path_factory):
     return [torch.load(folder / f"rank{rank}.pt", weights_only=False) for rank in (0, 1)]
 
 
-def start(folder, rank, port):
+def start(folder, rank, port, loops):
     environment = os.environ | {
         "GLOO_SOCKET_IFNAME": "lo",  # gloo listens on the machine itself, whatever its network is
         "MASTER_ADDR": "127.0.0.1",
@@ -48,7 +65,7 @@ def start(folder, rank, port):
         "LOCAL_RANK": str(rank),
         "ACCELERATE_USE_CPU": "true",
     }
-    command = [sys.executable, "-m", "tests.loops.small_loops", folder]
+    command = [sys.executable, "-m", "tests.loops.small_loops", folder, *loops]
     return subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -70,10 +87,18 @@ def one_large_batch(sizes):
     return loss.detach(), {name: each.grad for name, each in model.named_parameters()}
 
 
-@pytest.mark.parametrize("loop", ["uneven_in_ddp", "with_accelerate"])
-def test_accumulation_over_uneven_ranks_is_that_of_one_large_batch(ranks, loop):
+def test_accumulation_over_uneven_ranks_is_that_of_one_large_batch(ranks):
+    assert_is_one_large_batch(of(ranks, "uneven_in_ddp"))
+
+
+@pytest.mark.slow
+def test_accumulation_with_accelerate_is_that_of_one_large_batch_too(in_libraries):
+    assert_is_one_large_batch(of(in_libraries, "with_accelerate"))
+
+
+def assert_is_one_large_batch(of_each_rank):
     loss, gradients = one_large_batch(SIZES)
-    for found in of(ranks, loop):
+    for found in of_each_rank:
         torch.testing.assert_close(found["loss"], loss, rtol=1e-6, atol=0)
         assert found["gradients"].keys() == gradients.keys()
         for name, gradient in gradients.items():
@@ -92,9 +117,18 @@ def test_a_sharded_model_is_accumulated_and_clipped_over_all_its_shards(ranks):
             torch.testing.assert_close(found["gradients"][name], clipped, rtol=1e-6, atol=1e-12)
 
 
-@pytest.mark.parametrize("loop", ["guarded_in_ddp", "guarded_in_the_trainer", "guarded_in_lightning"])
-def test_a_loss_that_is_off_on_one_rank_is_refused_on_both_and_their_weights_stay_equal(ranks, loop):
-    first, second = of(ranks, loop)
+def test_a_loss_that_is_off_on_one_rank_is_refused_on_both_and_their_weights_stay_equal(ranks):
+    assert_both_refuse_it(of(ranks, "guarded_in_ddp"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", ["guarded_in_the_trainer", "guarded_in_lightning"])
+def test_it_is_refused_on_both_in_loops_of_libraries_too(in_libraries, loop):
+    assert_both_refuse_it(of(in_libraries, loop))
+
+
+def assert_both_refuse_it(of_each_rank):
+    first, second = of_each_rank
     assert [each if isinstance(each, str) else each[1] for each in first["refused"]] == ["S902"]
     assert first == second
 
@@ -117,7 +151,8 @@ def test_what_cannot_work_is_refused_on_every_rank(ranks, name):
         assert "\n  allowed " in found[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", pages.examples())
-def test_the_code_of_each_page_trains_one_model_on_both_ranks(ranks, name):
-    first, second = of(ranks, name)
+def test_the_code_of_each_page_trains_one_model_on_both_ranks(in_libraries, name):
+    first, second = of(in_libraries, name)
     assert first["weights"] == second["weights"]

@@ -218,6 +218,7 @@ def test_a_second_derivative_is_refused_and_not_left_out():
         torch.autograd.grad(out.objective, hidden, create_graph=True)
 
 
+@pytest.mark.quick("64")
 @pytest.mark.parametrize("rows", [64, 128])
 def test_the_gradients_are_those_of_finite_differences(rows):
     hidden, matrix, labels = make(7, rows, rows - 4, torch.float64)

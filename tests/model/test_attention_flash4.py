@@ -105,6 +105,7 @@ def test_it_is_taken_where_it_runs_for_the_sizes_of_heads_that_were_measured(mon
     assert given == {taken: 2 if taken == "flash4" else 4}
 
 
+@pytest.mark.slow
 def test_a_compiled_step_holds_the_operator_and_no_break():
     """Also where the package is not there."""
     assert "trimtab.attend_flash4" in operators_of_a_step("flash4", "attention_flash4")

@@ -151,6 +151,7 @@ def test_only_a_gpu_under_autocast_has_a_narrow_residual_stream():
         assert build().embed_target(documents(DOCUMENTS).target).dtype == torch.float32
 
 
+@pytest.mark.slow
 def test_packed_and_padded_text_is_learned_by_the_same_curve():
     lines = lzma.decompress(files("trimtab.demo.data").joinpath("train.tsv.xz").read_bytes()).decode()
     rows = [[*line.split("\t")[0].encode()[:60], 3] for line in lines.splitlines()[:40]]

@@ -25,6 +25,7 @@ def copy_as(run, step, *, source):
     shutil.copytree(source / "checkpoints" / f"step-{step:08d}", run.checkpoints / f"step-{step:08d}")
 
 
+@pytest.mark.slow
 def test_the_checkpoints_of_the_run_itself_come_newest_first(run):
     assert names(sound_before(run, ANY_STEP, Silent())) == [(90, False), (80, False)]
     assert names(sound_before(run, 90, Silent())) == [(80, False)]

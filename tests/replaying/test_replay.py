@@ -77,6 +77,7 @@ def test_a_healthy_step_gives_the_numbers_that_were_written_down_to_the_last_bit
     assert not any(each.stands_out for each in found.examples[1:])
 
 
+@pytest.mark.quick("length")
 @pytest.mark.parametrize(
     "changes",
     [
@@ -114,6 +115,7 @@ def test_other_recipes_are_replayed_to_the_last_bit_too(tmp_path, changes, few, 
     assert found.fault == "no_spike"
 
 
+@pytest.mark.slow
 def test_a_run_that_began_from_other_weights_begins_from_them_again(healthy_run, tmp_path, few):
     recipe = one_epoch_recipe(
         tmp_path,
@@ -172,6 +174,7 @@ def spoilt_run(tmp_path_factory):
         return train(one_epoch_recipe(folder, **left_alone), out=folder / "run").run
 
 
+@pytest.mark.quick("75")
 @pytest.mark.parametrize("step", [71, 75])
 def test_weights_that_were_spoilt_are_blamed_and_no_line_is(spoilt_run, step):
     assert metrics(spoilt_run)[step]["loss"] > 2 * metrics(spoilt_run)[69]["loss"]
@@ -181,6 +184,7 @@ def test_weights_that_were_spoilt_are_blamed_and_no_line_is(spoilt_run, step):
     assert "damaged after step 60" in found.explanation
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_spoilt_weights_is_seen_through(spoilt_run):
     assert replay(spoilt_run, step=70).fault == "no_spike"
     found = replay(spoilt_run, step=81)
@@ -252,6 +256,7 @@ def test_behind_the_steps_that_were_left_out_all_is_as_ever(rewound_run, few, st
     assert found.left_out is None
 
 
+@pytest.mark.slow
 def test_a_walk_through_steps_that_were_left_out_leaves_them_out(rewound_run, tmp_path, few):
     run = shutil.copytree(rewound_run, tmp_path / "run")
     shutil.rmtree(run / "checkpoints" / "step-00000080")
@@ -332,6 +337,7 @@ def test_a_damaged_checkpoint_is_passed_over_and_told(copied, few):
     assert file.read_bytes() == bytes(content)
 
 
+@pytest.mark.slow
 def test_where_no_checkpoint_is_sound_it_begins_with_the_run_and_says_so(copied, few):
     for folder in (copied / "checkpoints").iterdir():
         (folder / "manifest.json").write_text("{}")

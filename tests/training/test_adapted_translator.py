@@ -81,6 +81,7 @@ def test_a_base_that_has_changed_is_refused(adapted, trained_run, tmp_path):
         load_model(f"{trained_run}@20", device="cpu").with_adapter(adapted)
 
 
+@pytest.mark.slow
 def test_new_pieces_need_embeddings_that_are_trained(trained_run, tmp_path):
     """Hazard: rows of new tokens that nothing trains."""
     smaller = {"data.tokenizer": {"kind": "sentencepiece", "vocabulary_size": 290}}

@@ -113,6 +113,7 @@ def marked(line, step):
     return is_marked(checkpoint.folder, checkpoint.manifest)
 
 
+@pytest.mark.slow
 def test_the_healthy_one_is_kept_though_newer_ones_would_push_it_out(tmp_path):
     changes = {**EACH_STEP, "checkpoint.keep": 2, "guard.healthy_after": 5}
     line = small_line(tmp_path, **changes, length="12 steps")

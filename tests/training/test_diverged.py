@@ -69,6 +69,7 @@ def test_lines_that_somebody_else_wrote_are_passed_over():
     assert codes([{"step": 1}, {"loss": None}, {"a": 1}, *steps(UNTRAINED, 3.0, 2.0)]) == []
 
 
+@pytest.mark.quick("4-adamw")
 @pytest.mark.parametrize("optimizer", ["adamw", "lion"])
 @pytest.mark.parametrize("length", [4, 30])
 def test_a_short_run_that_diverges_ends_with_an_error_and_with_it_again(
@@ -109,6 +110,7 @@ def test_what_a_shorter_part_of_the_run_ended_with_is_over_where_it_goes_on_and_
     assert line.recorder.findings.current == []
 
 
+@pytest.mark.slow
 def test_a_healthy_run_of_few_steps_is_told_nothing(own_cache, tmp_path):
     for length in (1, 2, 30):
         changes = {**ALONE, "length": f"{length} steps", "step.schedule": {"kind": "constant"}}

@@ -48,6 +48,7 @@ def test_the_run_exports_with_its_own_tokenizer_and_continues_texts(tuned, tmp_p
     assert texts[0] == texts[1]
 
 
+@pytest.mark.slow
 def test_stretched_positions_and_biases_of_queries_export_too(tmp_path):
     scaling = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
     scaling |= {"original_max_position_embeddings": 32}

@@ -87,6 +87,7 @@ def ready(folder, **changes):
     return soon
 
 
+@pytest.mark.quick("as it is", "rms, rotary, swiglu, no bias")
 @pytest.mark.parametrize("name", HEALTHY)
 def test_a_healthy_run_has_no_finding_and_learns(tmp_path, name):
     length = {"length": "60 steps"}  # to the end of its schedule, where nothing moves any more
@@ -128,6 +129,7 @@ def test_what_is_frozen_on_purpose_is_not_told(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_rate_that_moves_nothing_is_told_by_both_of_its_signs(tmp_path):
     idle = run(tmp_path, **{"step.optimizer.learning_rate": 1e-12}).train(50)
     assert set(idle.codes) == {"M902", "S920"}
@@ -140,6 +142,7 @@ def test_a_rate_a_hundred_times_too_high_is_told_by_what_has_grown(tmp_path):
     assert all("lower the learning rate" in hot.finding(code).fix for code in ("M903", "M905"))
 
 
+@pytest.mark.slow
 def test_a_rate_too_high_for_weights_that_are_kept_small_is_told_by_how_far_they_move(tmp_path):
     restless = run(tmp_path, **{"step.optimizer.learning_rate": 1.0, "step.weight_clip": 1.0}).train(
         80, every=80
@@ -278,6 +281,7 @@ def test_training_is_the_same_bit_for_bit_with_looks_and_without(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_without_a_validation_set_what_moves_is_watched_all_the_same(tmp_path):
     idle = run(tmp_path, **{"data.valid": None, "step.optimizer.learning_rate": 1e-12}).train(50)
     assert set(idle.codes) == {"M902", "S920"}

@@ -68,6 +68,7 @@ def test_a_run_without_metrics_has_no_jump(tmp_path):
     assert list(rate_jumps(small_parts(tmp_path), TrainState(), {})) == []
 
 
+@pytest.mark.slow
 def test_a_finished_run_that_is_made_longer_says_that_its_rate_rises_again(tmp_path):
     recipe = small_recipe(tmp_path, length="8 steps", **SHORT, **{"step.schedule": SCHEDULE})
     train(recipe, out=tmp_path / "run")

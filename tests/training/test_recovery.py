@@ -17,6 +17,7 @@ def test_a_healthy_run_goes_through_once(tmp_path):
     assert line.recorder.skips.rewound == []
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_rewind_ends(tmp_path):
     line = small_line(tmp_path, **{**CHANGES, "guard": {"rewinds": 0}})
     poked(line, after=100, value=math.nan)
@@ -24,6 +25,7 @@ def test_a_run_that_cannot_rewind_ends(tmp_path):
         train_with_recovery(line.parts, TrainState(), line.recorder)
 
 
+@pytest.mark.quick("cpu")
 @pytest.mark.parametrize(
     "error",
     [

@@ -61,6 +61,7 @@ EACH = [*CHANGED.items(), *(pytest.param(*each, marks=pytest.mark.slow) for each
 FEW_STEPS = {"schedule": ["length=2 steps", "step.schedule.warmup=1 steps"]}
 
 
+@pytest.mark.quick("seed=2-data")
 @pytest.mark.parametrize(("override", "reset"), EACH)
 def test_a_refusal_names_the_reset_that_works(copied_run, override, reset):
     run, recipe = copied_run

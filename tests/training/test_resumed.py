@@ -203,6 +203,7 @@ def test_an_evaluation_that_was_cut_short_at_the_end_is_made_again(tmp_path):
     assert (result.state.evaluated, result.state.best["step"]) == (4, 4)
 
 
+@pytest.mark.slow
 def test_a_finding_of_an_evaluation_that_is_made_again_is_written_once(tmp_path, monkeypatch):
     found = Finding(code="E901", name="collapsed-outputs", severity="warning", message="one", why="", fix="")
     monkeypatch.setattr("trimtab.tasks.text.diagnose.find_collapse", lambda sources, outputs: found)

@@ -136,6 +136,7 @@ def test_a_run_that_is_refused_again_and_again_ends_with_a_diagnosis(tmp_path):
     assert "`trimtab replay RUN --step " in str(ended.value)
 
 
+@pytest.mark.slow
 def test_without_a_healthy_checkpoint_there_is_nothing_to_rewind_to(tmp_path):
     line = small_line(tmp_path, **{**CHANGES, "length": "60 steps", "guard": {"healthy_after": 1000}})
     poked(line, after=30)
@@ -163,6 +164,7 @@ def test_what_comes_again_after_going_back_ends_the_run_at_last(tmp_path):
     assert codes(line).count("S907") == 2
 
 
+@pytest.mark.slow
 def test_a_run_that_was_interrupted_among_refused_steps_ends_with_the_same_bits(tmp_path):
     changes = {**CHANGES, "checkpoint": {"every": "500 steps", "keep": 1}, "length": "130 steps"}
     whole, half = small_line(tmp_path / "whole", **changes), small_line(tmp_path / "half", **changes)

@@ -22,6 +22,7 @@ def test_weights_that_do_not_move_are_found(tmp_path, monkeypatch):
         smoke(recipe, overrides=["step.optimizer.learning_rate=1e-12"])
 
 
+@pytest.mark.slow
 def test_a_small_rate_is_given_more_steps_while_the_loss_falls(tmp_path, monkeypatch):
     monkeypatch.setattr(stage, "LEAST_RATE", 0.0)
     told, texts = Told(), []

@@ -55,6 +55,7 @@ def test_steps_of_any_length_that_differ_by_a_few_times_are_never_told_of(second
     assert list(told(*first, (slower, 0.0))) == [FEWEST]
 
 
+@pytest.mark.quick("the step")
 @pytest.mark.parametrize("where", ["the batch", "the step"])
 def test_a_run_that_stood_still_says_so_once_and_ends_as_ever(tmp_path, monkeypatch, where):
     line, ahead = small_line(tmp_path, **{"length": "30 steps", "evaluate.every": "30 steps"}), [0.0]

@@ -61,6 +61,7 @@ def test_the_run_ends_when_patience_does_and_its_best_checkpoint_is_kept(tmp_pat
     assert line.saved_steps() == [1, 2, 8]  # the first is the one to go back to, as long as none is healthy
 
 
+@pytest.mark.quick("7 steps-<lambda>", "0.01 minutes-<lambda>")
 @pytest.mark.parametrize(
     ("length", "measure"),
     [

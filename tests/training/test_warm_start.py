@@ -94,6 +94,7 @@ def test_with_more_pieces_old_sentences_keep_their_logits(trained_run, vocabular
     assert loss_at_start(parts) >= validated(trained_run), "two more pieces in the softmax"
 
 
+@pytest.mark.slow
 def test_the_resolved_recipe_says_what_it_began_from_and_a_resumed_run_reads_nothing(trained_run, tmp_path):
     source = shutil.copytree(trained_run, tmp_path / "source")
     changes = {"model.warm_start": "../source", "length": "40 steps", "data.train.0.name": "words"}

@@ -12,6 +12,7 @@ QUICK = ("marian", "llama", "bert")
 ALL = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in FAMILIES]
 
 
+@pytest.mark.quick("marian")
 @pytest.mark.parametrize("family", ALL)
 def test_every_family_is_trimmed_and_extended_and_transformers_opens_it(family, tmp_path):
     from transformers import AutoTokenizer

@@ -45,6 +45,7 @@ def test_plain_text_is_untouched():
     assert normalize("A plain line, as most are.", form="nfkc") == "A plain line, as most are."
 
 
+@pytest.mark.quick("nfc")
 @pytest.mark.parametrize("form", ["nfc", "nfkc", "none"])
 def test_every_character_comes_out_as_when_all_white_space_is_looked_for(form):
     """Most lines are plain, and are not taken apart to be joined again."""

@@ -66,6 +66,7 @@ def written(model, folder, kind="float32"):
     return target.as_users_open_it(folder)
 
 
+@pytest.mark.quick("three matrices")
 @pytest.mark.parametrize(
     "changes",
     quick(
@@ -85,6 +86,7 @@ def test_every_shape_of_model_comes_out_exact(loaded, lines, tmp_path, changes):
     assert 0 < found.worst_token < BOUND / 5
 
 
+@pytest.mark.quick("int8")
 @pytest.mark.parametrize("kind", facts_of("ctranslate2").weights[1:])
 def test_rounded_weights_are_near_and_never_the_same(loaded, lines, tmp_path, kind):
     bound = 0.02 if kind == "float16" else 0.6

@@ -44,6 +44,7 @@ def test_it_is_a_target_and_gives_what_can_be_compared(exported_run):
     assert isinstance(HuggingFace().as_users_open_it(exported_run), TranslatesLines)
 
 
+@pytest.mark.slow
 def test_from_pretrained_and_generate_give_the_trainers_text(tmp_path):
     """But for lines where it finds something longer than the trainer lets translations become; see `limits`."""
     length = {"length": "400 steps", "evaluate.every": "400 steps", "checkpoint.every": "400 steps"}
@@ -73,6 +74,7 @@ def test_what_is_saved_once_more_is_the_same_model(exported_run, tmp_path):
     assert generated(tmp_path / "again", LINES) == generated(exported_run, LINES)
 
 
+@pytest.mark.quick("changes1")
 @pytest.mark.parametrize("changes", [{"decoder_positions": "none"}, {"positions": "learned"}])
 def test_tables_of_positions_outlive_being_saved_once_more(tmp_path, changes):
     """MarianMT leaves its table out of what it saves and would make sines of it again; Pegasus must not."""

@@ -82,6 +82,7 @@ def test_gradients_are_those_of_peft(exported, lora_run):
         torch.testing.assert_close(found[name.replace(".default.", ".")], gradient, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.quick("nf4_dora")
 @pytest.mark.parametrize(
     "adapter",
     [

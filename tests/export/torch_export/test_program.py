@@ -27,6 +27,7 @@ def test_rows_of_one_length_give_the_logits_of_the_flat_stream(changes):
         torch.testing.assert_close(row[: len(own)], own, rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_program_takes_any_number_of_rows_of_any_length_up_to_the_window(tmp_path):
     model = network(60)
     write_program(model, tmp_path)

@@ -52,6 +52,7 @@ def test_trimtab_itself_opens_no_program_since_that_would_unpickle_it(folder):
         load_generator(str(folder), device="cpu")
 
 
+@pytest.mark.slow
 def test_a_program_that_differs_leaves_no_folder(text_run, tmp_path, monkeypatch):
     class Spoilt(OpenedProgram):
         def logits(self, rows):
