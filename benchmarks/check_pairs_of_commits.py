@@ -3,9 +3,9 @@
     git worktree add --detach ../older COMMIT
     python benchmarks/check_pairs_of_commits.py --older ../older --out benchmarks/check_pairs_of_commits.json
 
-Runs the two commits in turn, in the same interpreter, on the files of `check_speed.py`: one file of each kind from a cold
-start, and a folder of a thousand. Compares user time of the process, which other load on the machine hardly moves; the
-median of the ratios of neighboring runs counts. Exit code 1 where the newer commit needs more than the tolerance.
+Runs the two commits in turn, in the same interpreter, on the files of `check_speed.py`: one file of each kind from a
+cold start, and a folder of a thousand. Compares the user time of the processes, which depends less on other load than
+wall time does; the median of the ratios of neighboring runs counts. Exit code 1 where the newer commit needs more than the tolerance.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """`@record`: a frozen dataclass with slots that compiles nothing before it is used.
 
 `dataclass` writes and compiles six methods for each class, which is a fifth of the time of `trimtab check FILE`: the
-linter defines sixty records, and one file needs few of them. Here the methods that are the same for all classes are
-functions, and `__init__` is compiled once it has been called often enough to pay for that. To `fields`, `replace`, `match`, `copy` and type checkers
-it is a dataclass.
+linter defines eighty records, and one file needs few of them. Here the methods that are the same for all classes are
+functions, and `__init__` is compiled once it has been called often enough to pay for that. To `fields`, `replace`,
+`match`, `copy` and type checkers it is a dataclass.
 """
 
 from collections.abc import Callable

@@ -136,5 +136,4 @@ def serve(
 
 
 def _tell(server: "RunningServer[Service]", run: str) -> None:
-    kind = "translates" if server.service.model.kind == "translation" else "continues texts"
-    print(f"{run} {kind} at {server.url}   (Ctrl-C stops)", file=sys.stderr, flush=True)
+    print(f"{run} {server.service.model.does} at {server.url}   (Ctrl-C stops)", file=sys.stderr, flush=True)
