@@ -167,7 +167,7 @@ ADAPTER_CHANGES_BASE = RunFinding(
         "has in the base. Where it does not, training first repairs the damage, and forgets on the way."
     ),
     fix="report it: the adapter was fitted to other weights than those that it lies beside",
-    home="training/preflight/adapter.py",
+    home="training/preflight/every_check.py",
     symptoms=(
         "high loss at the first step",
         "model forgot everything",
