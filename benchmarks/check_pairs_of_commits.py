@@ -4,14 +4,16 @@
     python benchmarks/check_pairs_of_commits.py --older ../older --out benchmarks/check_pairs_of_commits.json
 
 Runs the two commits in turn, in the same interpreter, on the files of `check_speed.py`: one file of each kind from a
-cold start, and a folder of a thousand. Compares the user time of the processes, which depends less on other load than
-wall time does; the median of the ratios of neighboring runs counts. Exit code 1 where the newer commit needs more than the tolerance.
+cold start, and a folder of many. Compares the instructions that cachegrind counts, which no other load on the machine
+moves; with `--pairs N` the user time of N runs of each, of which the median of the ratios of neighbors counts. Exit
+code 1 where the newer commit needs more than the tolerance.
 """
 
 import argparse
 import json
 import os
 import platform
+import re
 import resource
 import statistics
 import subprocess
@@ -19,7 +21,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from check_speed import FILES, TEMPLATES, environment, processor
+from check_speed import TEMPLATES, environment, processor
 
 HERE = Path(__file__).resolve().parent.parent
 TOLERANCE = 0.03
@@ -29,15 +31,16 @@ CODE = "from trimtab.cli.main import main; main()"
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--older", type=Path, required=True, help="a checkout of the older commit")
-    parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--pairs", type=int, default=0, help="0 counts instructions, once")
+    parser.add_argument("--files", type=int, default=120, help="of the folder")
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     trees = {"older": args.older.resolve(), "newer": HERE}
     with tempfile.TemporaryDirectory() as folder:
         cases = {name: one_file(Path(folder), name) for name in TEMPLATES}
-        cases[f"{FILES} files"] = many_files(Path(folder) / "many")
+        cases[f"{args.files} files"] = many_files(Path(folder) / "many", args.files)
         rows = {
-            name: compared(trees, path, pairs=args.pairs if path.is_file() else max(3, args.pairs // 4))
+            name: compared(trees, path, pairs=args.pairs) if args.pairs else counted(trees, path)
             for name, path in cases.items()
         }
     slower = [name for name, row in rows.items() if row["ratio"] > 1 + TOLERANCE]
@@ -62,13 +65,13 @@ def one_file(folder, name):
     return path
 
 
-def many_files(folder):
+def many_files(folder, count):
     names = list(TEMPLATES)
-    for number in range(FILES):
+    for number in range(count):
         name = names[number % len(names)]
         path = folder / f"{number:04}" / name
         path.parent.mkdir(parents=True)
-        path.write_text(TEMPLATES[name].format(rate=f"{1 + number / FILES:.3f}e-5"))
+        path.write_text(TEMPLATES[name].format(rate=f"{1 + number / count:.3f}e-5"))
     return folder
 
 
@@ -85,17 +88,36 @@ def compared(trees, path, *, pairs):
     return {**medians, "ratio": round(statistics.median(ratios), 3), "pairs": pairs}
 
 
+def counted(trees, path):
+    """Millions of instructions of each commit, and their ratio."""
+    counts = {name: instructions(tree, path) for name, tree in trees.items()}
+    millions = {f"{name}_million_instructions": round(count / 1e6, 1) for name, count in counts.items()}
+    return {**millions, "ratio": round(counts["newer"] / counts["older"], 3)}
+
+
+def instructions(tree, path):
+    checked(tree, path)  # so that Python's files are compiled
+    cachegrind = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
+    told = checked(tree, path, *cachegrind).stderr
+    return int(re.search(r"I\s+refs:\s+([\d,]+)", told)[1].replace(",", ""))
+
+
 def user_seconds(tree, path):
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    checked(tree, path)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+def checked(tree, path, *under):
     done = subprocess.run(
-        [sys.executable, "-c", CODE, "check", str(path)],
+        [*under, sys.executable, "-c", CODE, "check", str(path)],
         capture_output=True,
         text=True,
         check=False,
-        env=environment() | {"PYTHONPATH": str(tree / "src")},
+        env=environment() | {"PYTHONPATH": str(tree / "src"), "PYTHONHASHSEED": "0"},
     )
     assert done.returncode in (0, 1), done.stderr
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    return done
 
 
 def commit(tree):

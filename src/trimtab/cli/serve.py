@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Port = Annotated[
     int,
     number_option(
-        "--port", Range(least=0, most=65_535), help="Port; 0 takes a free one.", fix="8080 is usual"
+        "--port", Range(least=0, most=65_535), help="Port; 0 picks a free one.", fix="8080 is usual"
     ),
 ]
 Host = Annotated[

@@ -71,7 +71,7 @@ def test_a_recipe_records_what_the_files_say(tmp_path):
         ({**MARIAN, "d_model": None}, {}, "the width of the model is missing"),
         (MARIAN, {"task": "language_model"}, "a marian model is for another task"),
         ({**MARIAN, "model_type": "llama"}, {}, "a llama model is for another task"),
-        (MARIAN, {"data.max_tokens": 129}, "has not learned to read so many tokens"),
+        (MARIAN, {"data.max_tokens": 129}, "was not trained on sequences of this length"),
         (MARIAN, {"model.dim": 64}, r"model\.dim: base has another value"),
         (MARIAN, {"data.tokenizer": {"kind": "sentencepiece"}}, "knows the ids of its own tokenizer alone"),
         (MARIAN, {"model.trained_layers": 1}, "only classifiers can keep layers"),

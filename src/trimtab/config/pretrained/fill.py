@@ -108,7 +108,7 @@ def _refuse_others(model: Mapping[str, Any], found: Found, *, path: str) -> None
 
 def _too_long(got: int, window: int, *, path: str) -> Problem:
     return Problem(
-        what=f"data.max_tokens: {path} has not learned to read so many tokens",
+        what=f"data.max_tokens: {path} was not trained on sequences of this length",
         got=f"{got:,}",
         allowed=f"at most {window:,}",
         fix=f"set `data.max_tokens: {window}` or less",
