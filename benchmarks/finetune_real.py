@@ -238,6 +238,13 @@ class Work:
             self.base = AutoModelForCausalLM.from_pretrained(
                 place, dtype=torch.float32, attn_implementation="sdpa", **gguf
             )
+            if gguf:  # its weights are float32 by now, yet it is marked as quantized, and Trainer refuses to train it
+                config, weights = self.base.config, self.base.state_dict()
+                del config.quantization_config
+                self.base = AutoModelForCausalLM.from_config(
+                    config, dtype=torch.float32, attn_implementation="sdpa"
+                )
+                self.base.load_state_dict(weights)
             self.base.config.use_cache = False
         narrow = kind == "lora" and self.args.device.type == "cuda"
         model = copy.deepcopy(self.base).to(self.args.device, torch.bfloat16 if narrow else torch.float32)

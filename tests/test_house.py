@@ -187,3 +187,27 @@ def test_the_light_half_loads_nothing_heavy(module):
     ).stdout.split()
     heavy = {"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "jaxtyping"}
     assert heavy.isdisjoint(loaded)
+
+
+PLACES_THAT_ASK_FOR_THE_TASK = {
+    "config/task_facts.py": "the union of the tasks, and which facts are whose",
+    "config/tasks/contradictions.py": "what contradicts each task across keys",
+    "config/pretrained/families.py": "a pretrained model that is for another task than the recipe's",
+}
+ASKS_FOR_THE_TASK = re.compile(
+    r"match .*\btask\b|\btask (==|!=|in|not in) (?!TASKS|self)"
+    r"|(case|==|!=) \"(translation|language_model|classification|recognition)\""
+    r"|isinstance\([^)]*(Translation|LanguageModel|Classification|Recognition)Recipe"
+)
+
+
+def test_few_places_outside_of_tasks_ask_which_task_it_is():
+    """`checks` describes the files of other tools, and `serving` what a model does for a request, which are no tasks of
+    a recipe."""
+    asking = {
+        str(path.relative_to(SOURCES))
+        for path in files(SOURCES)
+        if path.relative_to(SOURCES).parts[0] not in ("tasks", "checks", "serving")
+        and ASKS_FOR_THE_TASK.search(path.read_text())
+    }
+    assert asking == set(PLACES_THAT_ASK_FOR_THE_TASK)

@@ -1,8 +1,9 @@
 """Introduces the stages to one another: a recipe becomes the parts of a run. Its task brings data, model and loss."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
@@ -17,7 +18,6 @@ from trimtab.device import choose_device, wants_compile
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.distributed.sharding import ShardedOptimizer, Sharding, shard
 from trimtab.errors import input_error
-from trimtab.model.freeze import freeze
 from trimtab.model.lora import add_lora, narrow_frozen
 from trimtab.run_clock import RunClock, StopRule
 from trimtab.step.clip.build import build_clip
@@ -283,3 +283,30 @@ def half_of(precision: Resolved) -> torch.dtype | None:
     if precision in WHOLE:
         return None
     return torch.float16 if precision == "fp16_mixed" else torch.bfloat16
+
+
+def freeze(model: Any, patterns: Sequence[str]) -> None:
+    """Makes weights whose names match a pattern keep their values; InputError for a pattern that matches none, and
+    where nothing is left to train."""
+    named = dict(model.named_parameters())
+    frozen = set(model.frozen)  # what the model never trains, as a module its table of sines
+    for pattern in patterns:
+        if not (found := {name for name in named if fnmatchcase(name, pattern)}):
+            raise input_error(
+                "freeze: no weight of the model has such a name",
+                got=pattern,
+                allowed=", ".join([*named][:4]) + ", ...",
+                fix=f"write one of them, or a pattern such as `{[*named][-1].rpartition('.')[0]}.*`",
+            )
+        frozen |= found
+    if len(frozen) == len(named):
+        raise input_error(
+            "freeze: nothing is left to train",
+            got=f"[{', '.join(patterns)}], which match all {len(named)} weights",
+            allowed="patterns that leave some out",
+            fix="freeze the lower layers alone"
+            + (", such as `decoder.blocks.[0-3].*`" if "decoder.blocks.0" in " ".join(named) else ""),
+        )
+    for name in frozen:
+        named[name].requires_grad = False
+    model.frozen = frozenset(frozen)

@@ -107,7 +107,7 @@ def usual_filters(
     for option, code in (("--source-language", source_language), ("--target-language", target_language)):
         if code is not None and not labels_of(code):
             raise input_error(
-                f"{option}: a language that lines cannot be told apart by",
+                f"{option}: a language that trimtab cannot identify",
                 got=code,
                 allowed=f"a code such as en, deu or pt-BR, of {', '.join(known_languages())}",
                 fix=f"write the code of the language, or leave {option} out",

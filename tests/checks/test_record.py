@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.checks.record import init_of, record
+from trimtab.checks.record import FEW, init_of, record
 
 
 class Plain:
@@ -92,6 +92,36 @@ def test_the_same_is_said_at_the_second_call():
         with pytest.raises(TypeError, match="positional"):
             made(1.0)
         assert made(at=2.0).at == 2.0
+
+
+@pytest.mark.parametrize("calls", [1, FEW + 2])
+@given(given=VALUES, by_position=st.integers(0, 4))
+def test_a_call_fills_the_fields_as_a_dataclass_does_before_and_after_it_is_compiled(
+    calls, given, by_position
+):
+    made, twin = both(Plain)
+    names = ["name", "size", "parts", "note"]
+    given, args = dict(given), []
+    for name in names[:by_position]:
+        if name not in given:
+            break
+        args.append(given.pop(name))
+    for _ in range(calls):
+        ours = made(*args, **given)
+    theirs = twin(*args, **given)
+    assert [repr(getattr(ours, name)) for name in names] == [repr(getattr(theirs, name)) for name in names]
+
+
+@pytest.mark.parametrize("calls", [0, FEW + 2])
+@pytest.mark.parametrize(
+    "call", [lambda made: made(size=1), lambda made: made("a", name="b"), lambda made: made("a", other=1)]
+)
+def test_a_wrong_call_is_refused_before_and_after_it_is_compiled(calls, call):
+    made, _ = both(Plain)
+    for _ in range(calls):
+        made("a")
+    with pytest.raises(TypeError):
+        call(made)
 
 
 def test_defaults_are_made_anew_and_fields_are_those_of_a_dataclass():

@@ -25,7 +25,7 @@ def test_what_means_nothing_is_refused(given):
 
 @pytest.mark.parametrize("targets", [["q_proj", "embed_tokens"], "lm_head"])
 def test_a_thin_product_on_embeddings_is_refused_with_its_reason(targets):
-    with pytest.raises(ValidationError, match="cannot stand for single rows") as caught:
+    with pytest.raises(ValidationError, match="cannot represent single rows") as caught:
         LoraAdapter(targets=targets)
     assert "adapter.embeddings: train" in str(caught.value.errors())
 

@@ -48,10 +48,10 @@ def test_a_text_in_one_language_is_source_and_target():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"source": "other.de"}, "other files stand beside it"),
-        ({"pairs": "p.tsv"}, "other files stand beside it"),
-        ({"documents": "d.jsonl"}, "other files stand beside it"),
-        ({"dataset": "folder"}, "other files stand beside it"),
+        ({"source": "other.de"}, "other files are given as well"),
+        ({"pairs": "p.tsv"}, "other files are given as well"),
+        ({"documents": "d.jsonl"}, "other files are given as well"),
+        ({"dataset": "folder"}, "other files are given as well"),
         ({"both_directions": True, "reverse_tags": ["<de>"]}, "has one direction only"),
         ({"text": ""}, "text: is empty"),
         ({"text": None}, "source"),

@@ -35,7 +35,7 @@ def test_filters_are_read(written):
 
 def test_a_language_that_is_not_known_names_those_that_are():
     (problem,) = problems("{kind: language, source: english}")
-    assert problem.what.startswith("data.transforms.0.source: a language that lines cannot be told apart by")
+    assert problem.what.startswith("data.transforms.0.source: a language that trimtab cannot identify")
     assert problem.got == "english"
     assert "de, dz, el, en" in problem.allowed
     assert problem.where.startswith("recipe.yaml:3") or problem.where

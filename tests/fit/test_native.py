@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fit.planning import pairs_recipe, text_recipe
+from trimtab.build import freeze
 from trimtab.config.adapter import ALL_LINEAR, LoraAdapter
 from trimtab.config.decoder_model import DECODER_PRESETS, DecoderModel
 from trimtab.config.encoder_model import EncoderModel
@@ -15,7 +16,6 @@ from trimtab.fit.vocabulary import Vocabulary
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.four_bit import four_bit_maps
-from trimtab.model.freeze import freeze
 from trimtab.model.lora import add_lora
 from trimtab.tasks.classification.model import SequenceClassifier
 

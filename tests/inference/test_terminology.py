@@ -66,7 +66,7 @@ def test_what_is_no_glossary_is_refused(trained_run, wrong):
 
 def test_a_glossary_excludes_prefixes_and_samples(trained_run):
     translator = load_translator(str(trained_run))
-    with pytest.raises(InputError, match="a forced beginning"):
+    with pytest.raises(InputError, match="a forced prefix"):
         translator.translate(["ship"], glossary=GLOSSARY, prefixes="das")
     sampling = load_translator(str(trained_run), search=Search(sampling=Sampling()))
     with pytest.raises(InputError, match="samples are drawn"):

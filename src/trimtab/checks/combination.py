@@ -9,7 +9,7 @@ The terms of a line must all hold:
     !key=a|b       not written, or written with another value
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from trimtab.checks.description import Description
@@ -39,9 +39,9 @@ class _Term:
 
 def found(run: Description, rows: Iterable[Combination]) -> Iterator[tuple[Setting, Combination]]:
     """The rows that hold, each with the setting that its first positive term names; one row a setting."""
-    named: set[str] = set()
+    named, older = set[str](), _under_older_names(run)
     for row in rows:
-        where = holds(run, row.when)
+        where = _holds(run, row.when, older)
         if where is not None and where.key not in named:
             named.add(where.key)
             yield where, row
@@ -49,10 +49,7 @@ def found(run: Description, rows: Iterable[Combination]) -> Iterator[tuple[Setti
 
 def holds(run: Description, when: str) -> Setting | None:
     """The setting of the first term that is not negated, where all terms hold."""
-    terms = _terms(when)
-    if not all(_is_true(run, term) for term in terms):
-        return None
-    return next((_under_any_name(run, term.key) for term in terms if not term.is_negated), None)
+    return _holds(run, when, _under_older_names(run))
 
 
 def written(run: Description, key: str) -> Setting | None:
@@ -60,14 +57,26 @@ def written(run: Description, key: str) -> Setting | None:
     return own(run, key) if run.document.syntax == "python" else run.written(key)
 
 
-def _under_any_name(run: Description, key: str) -> Setting | None:
-    """The same, also under an older name of the key."""
-    found = written(run, key)
-    if found is not None or run.table is None:
-        return found
-    known = run.table.keys
-    old = (setting for name, setting in run.keys.items() if name in known and known[name].renamed_to == key)
-    return next(old, None)
+def _under_older_names(run: Description) -> Mapping[str, Setting]:
+    """By a key's name of today: settings that are written with an older one, the first of each."""
+    if run.table is None:
+        return {}
+    known, older = run.table.keys, dict[str, Setting]()
+    for name, setting in run.keys.items():
+        if name in known and (renamed := known[name].renamed_to):
+            older.setdefault(renamed, setting)
+    return older
+
+
+def _setting(run: Description, key: str, older: Mapping[str, Setting]) -> Setting | None:
+    return written(run, key) or older.get(key)
+
+
+def _holds(run: Description, when: str, older: Mapping[str, Setting]) -> Setting | None:
+    terms = _terms(when)
+    if not all(_is_true(run, term, older) for term in terms):
+        return None
+    return next((_setting(run, term.key, older) for term in terms if not term.is_negated), None)
 
 
 @cache
@@ -83,8 +92,8 @@ def _term(word: str) -> _Term:
     return _Term(key, frozenset(values.lower().split("|")) if sign else frozenset(), is_negated, is_other)
 
 
-def _is_true(run: Description, term: _Term) -> bool:
-    setting = _under_any_name(run, term.key)
+def _is_true(run: Description, term: _Term, older: Mapping[str, Setting]) -> bool:
+    setting = _setting(run, term.key, older)
     if term.is_negated and setting is None:
         return run.document.syntax in ("yaml", "json")
     if setting is None:

@@ -3,8 +3,10 @@
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
+from pathlib import Path, PurePosixPath
 
 from trimtab.checks.description import Description, Version
 from trimtab.checks.document import Document
@@ -15,8 +17,7 @@ from trimtab.checks.read.decode import decode
 from trimtab.checks.read.document import read_document
 from trimtab.checks.read.limits import MAX_BYTES
 from trimtab.checks.read.lines import Lines
-from trimtab.checks.surroundings import surroundings_of
-from trimtab.checks.versions import own_versions
+from trimtab.checks.versions import Versions, own_versions
 from trimtab.errors import InputError, input_error
 
 STANDARD_INPUT = "-"
@@ -141,3 +142,26 @@ def speaks_of_training(path: str) -> bool:
     except InputError:
         return False
     return _SPEAKS_OF_TRAINING.search(data) is not None and _IS_FOR_OTHERS.search(data) is None
+
+
+def surroundings_of(path: str, *, asked: Mapping[str, Version] | None = None) -> Surroundings:
+    """Of one file; `asked` are the versions of `--with`. Standard input (`-`) has the current folder around it."""
+    folder = Path(path).parent if path != "-" else Path()
+    return Surroundings(versions=Versions(folder, asked=asked or {}), beside=_beside(folder))
+
+
+def _beside(folder: Path) -> Callable[[str], Document | None]:
+    @cache
+    def read(name: str) -> Document | None:
+        inside = PurePosixPath(name)
+        if inside.is_absolute() or ".." in inside.parts or not inside.parts or "\0" in name:
+            return None
+        try:
+            file = folder / inside
+            if not file.is_file() or file.stat().st_size > MAX_BYTES:
+                return None
+            return read_document(str(file), file.read_bytes())
+        except (OSError, InputError):
+            return None
+
+    return read

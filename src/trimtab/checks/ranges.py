@@ -17,18 +17,18 @@ _RANGE = (
 _PART = r"(~=|==|!=|<=|>=|<|>)\s*v?([0-9]+(?:\.[0-9]+)*)(\.\*)?"
 
 
-def leaves_out(folder: Path, package: str, version: tuple[int, ...]) -> bool:
-    """Whether the nearest file above a folder that names a range of the package has this version outside of it.
+def ranges_around(folder: Path) -> dict[str, tuple[str, ...]]:
+    """By package as the package index compares names: the ranges of the nearest file above a folder that names any.
 
     Ranges with a condition (`; python_version < "3.12"`) say nothing.
     """
+    found: dict[str, tuple[str, ...]] = {}
     try:
-        ranges = next(
-            (found[package] for each in up_to_root(folder.resolve()) if package in (found := _in(each))), ()
-        )
+        for each in up_to_root(folder.resolve()):
+            found = _in(each) | found
     except (OSError, RuntimeError):  # no permission, a loop of links
-        return False
-    return any(not allows(each, version) for each in ranges)
+        return {}
+    return found
 
 
 def allows(text: str, version: tuple[int, ...]) -> bool:

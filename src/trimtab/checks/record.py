@@ -1,18 +1,20 @@
 """`@record`: a frozen dataclass with slots that compiles nothing before it is used.
 
 `dataclass` writes and compiles six methods for each class, which is a fifth of the time of `trimtab check FILE`: the
-linter defines sixty records, and one file needs few of them. Here the methods that are the same for all classes are
-functions, and `__init__` is compiled when it is first called. To `fields`, `replace`, `match`, `copy` and type checkers
-it is a dataclass.
+linter defines eighty records, and one file needs few of them. Here the methods that are the same for all classes are
+functions, and `__init__` is compiled once it has been called often enough to pay for that. To `fields`, `replace`,
+`match`, `copy` and type checkers it is a dataclass.
 """
 
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, dataclass, field, fields
+from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import Any, TypeVar, dataclass_transform, overload
 
 _Class = TypeVar("_Class")
+FEW = 128
+"""Instances that are cheaper to fill field by field than to compile an `__init__` for."""
 
 
 @overload
@@ -51,6 +53,7 @@ def _with_methods(each: Any) -> Any:
 
 def _compiled_when_called(each: type[Any]) -> Callable[..., None]:
     made: Callable[..., None] | None = None
+    calls = 0
 
     def compiled() -> Callable[..., None]:
         nonlocal made
@@ -61,10 +64,34 @@ def _compiled_when_called(each: type[Any]) -> Callable[..., None]:
         return made
 
     def first_call(self: Any, *args: Any, **kwargs: Any) -> None:
-        compiled()(self, *args, **kwargs)
+        nonlocal calls
+        calls += 1
+        if calls > FEW or made is not None or not _init_by_hand(each, self, args, kwargs):
+            compiled()(self, *args, **kwargs)
 
     first_call.compiled = compiled  # pyright: ignore[reportFunctionMemberAccess]
     return first_call
+
+
+def _init_by_hand(each: type[Any], self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Sets the fields from the arguments as `__init__` would, and says whether it could: what is no plain call (an
+    argument too many, too few or unknown, `__post_init__`) is left to the compiled one, which has the right error."""
+    given = dict(zip(each.__match_args__, args, strict=False)) | kwargs  # all that may be given by position
+    if len(given) != len(args) + len(kwargs) or hasattr(each, "__post_init__"):
+        return False
+    used = 0
+    for name, one in each.__dataclass_fields__.items():
+        if one.init and name in given:
+            value = given[name]
+            used += 1
+        elif one.default is not MISSING:
+            value = one.default
+        elif one.default_factory is not MISSING:
+            value = one.default_factory()
+        else:
+            return False
+        object.__setattr__(self, name, value)
+    return used == len(given)
 
 
 def _init_by_dataclass(each: Any) -> Callable[..., None]:

@@ -4,13 +4,13 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
 
 from trimtab.checks.description import Version
 from trimtab.checks.pins import pins_around, pins_of_script
-from trimtab.checks.ranges import leaves_out
+from trimtab.checks.ranges import allows, ranges_around
 from trimtab.errors import InputError, Problem
 
 LIBRARIES: Final = (
@@ -129,11 +129,21 @@ class Versions(Mapping[str, Version]):
         return sum(1 for _ in self)
 
     def _find(self, library: str) -> Version | None:
-        pin = pins_around(self._folder).get(normal(library)) if library_of(library) else None
+        pin = self._pins.get(normal(library)) if library_of(library) else None
         if version := read_version(pin) if pin else None:
             return version
         here = _installed(library)
-        return None if here is not None and leaves_out(self._folder, normal(library), here) else here
+        if here is None:
+            return None
+        return here if all(allows(each, here) for each in self._ranges.get(normal(library), ())) else None
+
+    @cached_property
+    def _pins(self) -> Mapping[str, str]:
+        return pins_around(self._folder)
+
+    @cached_property
+    def _ranges(self) -> Mapping[str, tuple[str, ...]]:
+        return ranges_around(self._folder)
 
 
 def _installed(library: str) -> Version | None:

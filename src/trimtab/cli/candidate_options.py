@@ -24,7 +24,7 @@ MbrUtility = Annotated[
     Literal["chrf", "bleu"] | None,
     typer.Option(
         "--mbr",
-        help="Choose the translation that is most like all candidates of its line (minimum Bayes risk): samples with "
+        help="Choose the translation most similar to all candidates of its line (minimum Bayes risk): samples with "
         "--epsilon 0.02, or as --sample says, or the best of --beam N. Example: --mbr chrf --candidates 64",
     ),
 ]

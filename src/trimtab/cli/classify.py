@@ -14,7 +14,7 @@ from trimtab.cli.streams import opened_input, opened_output
 def classify(
     run: Run,
     source: Annotated[
-        Path | None, typer.Option("--input", metavar="FILE", help="Texts, one a line; by default stdin.")
+        Path | None, typer.Option("--input", metavar="FILE", help="Texts, one per line; by default stdin.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Written when it is complete; by default stdout.")

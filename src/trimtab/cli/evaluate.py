@@ -52,7 +52,8 @@ Text = Annotated[
 def evaluate(
     run: OptionalModel = None,
     source: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Text to translate, one sentence a line; - is stdin.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Text to translate, one sentence per line; - is stdin."),
     ] = None,
     reference: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Reference translation, line by line.")

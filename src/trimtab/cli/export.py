@@ -31,7 +31,7 @@ def export(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Text to verify the export on instead of the run's validation sets; one sentence a line.",
+            help="Text to verify the export on instead of the run's validation sets; one sentence per line.",
         ),
     ] = None,
     reference: Annotated[

@@ -59,9 +59,7 @@ Samples = Annotated[
     ),
 ]
 
-Prompt = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="What the text begins with; '' for nothing.")
-]
+Prompt = Annotated[str | None, typer.Option(metavar="TEXT", help="Beginning of the text; '' for none.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per text, with its line breaks.")]
 Chat = Annotated[
     bool, typer.Option("--chat", help="Prompts are questions, written out by the model's chat template.")
@@ -72,7 +70,7 @@ def generate(
     run: Model,
     prompt: Prompt = None,
     source: Annotated[
-        Path | None, typer.Option("--input", metavar="FILE", help="Prompts, one a line; by default stdin.")
+        Path | None, typer.Option("--input", metavar="FILE", help="Prompts, one per line; by default stdin.")
     ] = None,
     output: Output = None,
     as_json: AsJson = False,

@@ -109,7 +109,7 @@ def watch(
     port: Annotated[
         int,
         number_option(
-            "--port", Range(least=0, most=65_535), help="Port; 0 takes a free one.", fix="8090 is usual"
+            "--port", Range(least=0, most=65_535), help="Port; 0 picks a free one.", fix="8090 is usual"
         ),
     ] = 8090,
 ) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def score(
     run: Model,
-    source: Annotated[Path, typer.Option(metavar="FILE", help="Source text, one sentence a line.")],
+    source: Annotated[Path, typer.Option(metavar="FILE", help="Source text, one sentence per line.")],
     target: Annotated[Path, typer.Option(metavar="FILE", help="A translation of each, line by line.")],
     tag: Tag = None,
     device: Device = None,

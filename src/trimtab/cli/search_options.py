@@ -29,7 +29,7 @@ GlossaryFile = Annotated[
     typer.Option(
         "--glossary",
         metavar="FILE",
-        help="Terms that translations must have: source<TAB>target a line, where the source is in the text.",
+        help="Terms that translations must have: source<TAB>target, one per line; used where the text has the source.",
     ),
 ]
 AlignmentsFile = Annotated[

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Port = Annotated[
     int,
     number_option(
-        "--port", Range(least=0, most=65_535), help="Port; 0 takes a free one.", fix="8080 is usual"
+        "--port", Range(least=0, most=65_535), help="Port; 0 picks a free one.", fix="8080 is usual"
     ),
 ]
 Host = Annotated[
@@ -136,5 +136,4 @@ def serve(
 
 
 def _tell(server: "RunningServer[Service]", run: str) -> None:
-    kind = "translates" if server.service.model.kind == "translation" else "continues texts"
-    print(f"{run} {kind} at {server.url}   (Ctrl-C stops)", file=sys.stderr, flush=True)
+    print(f"{run} {server.service.model.does} at {server.url}   (Ctrl-C stops)", file=sys.stderr, flush=True)

@@ -41,7 +41,7 @@ def train_tokenizer(
         bool, typer.Option(help="Spell what has no piece in bytes (256 pieces).")
     ] = True,
     tag: Annotated[
-        list[str] | None, typer.Option(metavar="<TAG>", help="A symbol kept whole; repeat for more.")
+        list[str] | None, typer.Option(metavar="<TAG>", help="Symbol to keep whole; repeatable.")
     ] = None,
 ) -> None:
     """Train a tokenizer, to be shared by several runs."""

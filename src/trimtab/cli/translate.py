@@ -64,7 +64,8 @@ if TYPE_CHECKING:
 DocumentForm = Literal["text", "jsonl"]
 
 Source = Annotated[
-    Path | None, typer.Option("--input", metavar="FILE", help="Text, one sentence a line; by default stdin.")
+    Path | None,
+    typer.Option("--input", metavar="FILE", help="Text, one sentence per line; by default stdin."),
 ]
 Interactive = Annotated[
     bool,

@@ -70,8 +70,8 @@ class LoraAdapter(Settings):
         if tables := [str(each) for each in names if isinstance(each, str) and each in TABLES]:
             raise refused(
                 "",
-                "a product of thin matrices cannot stand for single rows, and one that is tied to the output would "
-                "change on one side alone",
+                "a low-rank product cannot represent single rows, and in tied embeddings it would "
+                "change one side only",
                 got=", ".join(tables),
                 allowed=f"all_linear, or some of {', '.join(ALL_LINEAR)}",
                 fix="leave them out; to train the embeddings in full, set `adapter.embeddings: train`",

@@ -186,7 +186,7 @@ class TrainCorpus(ParallelFiles):
         if self.both_directions and self.tags == self.reverse_tags:
             raise ValueError(
                 f"reverse_tags: got {list(self.reverse_tags)!r}, the same as tags; with both_directions the model must "
-                "be told which way to translate, as in tags: ['<2de>'], reverse_tags: ['<2en>']"
+                "know in which direction to translate, as in tags: ['<2de>'], reverse_tags: ['<2en>']"
             )
         if self.reverse_tags and not self.both_directions:
             raise ValueError("reverse_tags: given, but both_directions is false")
@@ -250,7 +250,7 @@ def check_one_path(files: ParallelFiles, text: str | None, images: str | None) -
     if others:
         raise refused(
             kind,
-            "is source and target at once, and other files stand beside it",
+            "holds source and target, and other files are given as well",
             got=" and ".join(others),
             allowed=f"`{kind}` alone, or source and target without it",
             fix=f"leave {' and '.join(others)} out, or `{kind}`",

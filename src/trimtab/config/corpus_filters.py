@@ -56,7 +56,7 @@ class LanguageFilter(Settings):
         if value is not None and not labels_of(value):
             raise refused(
                 "",
-                "a language that lines cannot be told apart by",
+                "a language that trimtab cannot identify",
                 got=value,
                 allowed=f"a code such as en, deu or pt-BR, of {', '.join(known_languages())}",
                 fix="write the code of the language, or leave this side out",

@@ -33,7 +33,7 @@ class EncoderModel(Settings):
 
     kind: Literal["encoder"] = "encoder"
     preset: EncoderPreset | None = None
-    """Fills dim, heads, layers and feed_forward; what is written beside it wins."""
+    """Fills dim, heads, layers and feed_forward; explicit values take precedence."""
     dim: int = Field(default=0, ge=8, le=65536)
     """Width of embeddings and of the residual stream; from the preset where one is named."""
     heads: int = Field(default=0, ge=1, le=1024)

@@ -33,7 +33,7 @@ class GuardConfig(Settings):
         if self.active_from > self.window:
             raise refused(
                 "active_from",
-                "active_from: is longer than the window, so the guard would never speak",
+                "active_from: is longer than the window, so the guard would never act",
                 got=str(self.active_from),
                 allowed=f"at most window, {self.window}",
                 fix="lower active_from or raise window",

@@ -29,7 +29,7 @@ class PretrainedModel(DecoderModel):
         if self.warm_start is not None:
             raise refused(
                 "warm_start",
-                "the weights are those of `path`, and cannot be those of a run too",
+                "the weights come from `path` and cannot also come from a run",
                 got="both",
                 allowed="path or warm_start",
                 fix="leave one of them out; a run with a pretrained model continues with `--resume`",

@@ -77,7 +77,7 @@ evaluate:
   metrics: [bleu, chrf]
   # Which score chooses the best checkpoint; `trimtab translate` takes that one.
   best: {metric: chrf}
-  # Stop after so many evaluations without a new best; null continues to the end.
+  # Stop after this many evaluations without a new best; null continues to the end.
   patience: 10
 
 checkpoint:

@@ -55,7 +55,7 @@ evaluate:
   every: 500 steps
   # Which score chooses the best checkpoint; `trimtab generate` takes that one.
   best: {metric: loss}
-  # Stop after so many evaluations without a new best; null continues to the end.
+  # Stop after this many evaluations without a new best; null continues to the end.
   patience: null
 
 checkpoint:
@@ -125,7 +125,7 @@ evaluate:
   metrics: [accuracy, macro_f1]
   # Which score chooses the best checkpoint; `trimtab classify` takes that one.
   best: {metric: accuracy}
-  # Stop after so many evaluations without a new best; null continues to the end.
+  # Stop after this many evaluations without a new best; null continues to the end.
   patience: 5
 
 checkpoint:
@@ -195,7 +195,7 @@ evaluate:
   metrics: [cer, wer, exact, loops]
   # Which score chooses the best checkpoint; `trimtab recognise` takes that one.
   best: {metric: cer}
-  # Stop after so many evaluations without a new best; null continues to the end.
+  # Stop after this many evaluations without a new best; null continues to the end.
   patience: null
 
 checkpoint:

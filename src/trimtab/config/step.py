@@ -213,7 +213,7 @@ def refuse_what_needs_all_gradients(step: StepConfig) -> None:
     if step.clip.kind == "adaptive":
         raise refused(
             "clip",
-            "it clips to the global norm at first, which is known only when no gradient is left",
+            "it clips to the global norm first, which is known only after all gradients have been released",
             got="adaptive with gradients: released",
             allowed="global_norm, off, or kept gradients",
             fix="set `clip: {kind: global_norm}`, or `gradients: kept`",

@@ -47,8 +47,10 @@ class TaskFacts:
     """Whether the model writes text, so that it can translate, generate, be scored by its texts and be exported."""
     reads_images: bool = False
     """Whether the input is images in place of text."""
-    command: str = ""
-    """The command that uses the model, where it writes no text."""
+    command: str
+    """The command that uses the model."""
+    pretrained: str = ""
+    """The families of pretrained models that it can start from, in words; empty where there are none."""
     defaults: tuple[tuple[str, Any], ...] = ()
     """Of keys that have another default than the recipe's, by dotted path."""
     normalization: str | None = None
@@ -66,6 +68,8 @@ TRANSLATION = TaskFacts(
     one_row=False,
     scores_follow_from_the_loss=False,
     metrics=("translations",),
+    command="trimtab translate",
+    pretrained="Marian and OPUS, M2M100 and NLLB, mBART, BART, T5, mT5 and MADLAD",
 )
 LANGUAGE_MODEL = TaskFacts(
     model_kinds=("decoder", "pretrained"),
@@ -74,6 +78,8 @@ LANGUAGE_MODEL = TaskFacts(
     scores_follow_from_the_loss=True,
     metrics=("texts", "translations"),
     continues_texts=True,
+    command="trimtab generate",
+    pretrained="Llama, Mistral, Qwen2 and Qwen3",
     defaults=(
         ("loss.label_smoothing", 0.0),
         ("evaluate.metrics", ["perplexity", "byte_perplexity", "bits_per_byte"]),
@@ -95,6 +101,7 @@ CLASSIFICATION = TaskFacts(
     mismatch="`source` names the texts and `target` their labels",
     writes_text=False,
     command="trimtab classify",
+    pretrained="BERT and MiniLM, RoBERTa, XLM-R and DistilBERT",
     defaults=(
         ("loss.label_smoothing", 0.0),
         ("step.tokens_per_step", 256),

@@ -34,8 +34,8 @@ class TransformersModel(Settings):
     settings: str = Field(default="", max_length=1_000_000)
     """What config.json says, as one line of JSON, so that the run needs the folder once; read from it."""
     trained_layers: int | None = Field(default=None, ge=0, le=1000)
-    """Of a classifier, train only so many of its last layers and what follows them; the embeddings and all other layers
-    keep their weights. With 0 the new head alone is trained. By default everything is."""
+    """Train only this many of a classifier's last layers and what follows them; freeze the embeddings and all other
+    layers. 0 trains the new head alone. By default all weights are trained."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Dropout of embeddings and sub-layers; by default the model's own. 0 also switches off the model's dropout of
     attention and activations."""

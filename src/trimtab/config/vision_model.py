@@ -36,7 +36,7 @@ class VisionModel(Settings):
 
     kind: Literal["vision"] = "vision"
     preset: VisionPreset | None = None
-    """Fills dim, heads, layers, feed_forward and decoder_layers; what is written beside it wins."""
+    """Fills dim, heads, layers, feed_forward and decoder_layers; explicit values take precedence."""
     head: Literal["ctc", "attention", "both"] = "ctc"
     """What writes the text. `ctc` scores each column of the image (connectionist temporal classification, Graves et al.
     2006), learns quickly, and never repeats itself. `attention` is an autoregressive decoder of characters that attends

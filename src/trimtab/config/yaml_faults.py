@@ -43,15 +43,15 @@ _FAULTS: Final = (
     (r"character '\\t'", "a tab where YAML needs spaces", "spaces", "indent with spaces"),
     (
         r"mapping (values|keys) are not allowed",
-        "a colon or a key in a place where none can be",
+        "a colon or a key where YAML does not allow one",
         "a key at the beginning of a line, with its value behind the colon or below it",
-        "check the indentation; put text with `: ` in it between quotes",
+        "check the indentation; quote text that contains `: `",
     ),
     (
         r"sequence entries are not allowed",
-        "an item of a list in a place where none can be",
+        "a list item where YAML does not allow one",
         "`- item` on lines of their own, below the key",
-        "begin a new line before the `-`, or put the text between quotes",
+        "start a new line before the `-`, or quote the text",
     ),
     (
         r"another document",
@@ -62,38 +62,38 @@ _FAULTS: Final = (
     (
         r"undefined alias",
         "an alias of something not defined before",
-        "an alias `*name` of what stands above as `&name`",
-        "define `&name` first, or put text that begins with * between quotes",
+        "an alias `*name` of an anchor `&name` above it",
+        "define `&name` first, or quote text that begins with *",
     ),
     (
         r"scanning an alias",
         "an alias without a name",
         "a name of letters and digits behind the *",
-        "write `*name`, or put text that begins with * between quotes",
+        "write `*name`, or quote text that begins with *",
     ),
     (
         r"scanning an anchor",
         "an anchor without a name",
         "a name of letters and digits behind the &",
-        "write `&name`, or put text that begins with & between quotes",
+        "write `&name`, or quote text that begins with &",
     ),
     (
         r"(parsing|scanning) an? tag|tag handle",
         "a tag that is none of YAML's",
         "plain values",
-        "remove the tag, or put text that begins with ! between quotes",
+        "remove the tag, or quote text that begins with !",
     ),
     (
         r"YAML (directive|document)|scanning a directive|TAG directive",
         "a line with % that YAML does not understand",
         "no such line, or `%YAML 1.2` alone",
-        "remove the line, or put text that begins with % between quotes",
+        "remove the line, or quote text that begins with %",
     ),
     (
         r"scanning a block scalar",
-        "text behind | or >, which announce text on the lines below",
+        "text after | or >, which begin a block on the next lines",
         "the text on the lines below, indented",
-        "begin the text on the next line, or put it between quotes",
+        "start the text on the next line, or quote it",
     ),
     (
         r"escape",
@@ -117,13 +117,13 @@ _FAULTS: Final = (
         r"cannot start any token",
         "a character that cannot begin a value",
         "a word, a number, a quote or a bracket",
-        "put the text between quotes; a template has to be filled in before it is YAML",
+        "quote the text; fill in a template before it is read as YAML",
     ),
     (
         r"expected <block end>|expected '<document start>'",
         "a line that fits no level of indentation",
-        "as many spaces as another key of its group has",
-        "indent the keys of one group by the same number of spaces; put a template such as {name} between quotes",
+        "the same indentation as the other keys of its group",
+        "indent the keys of one group by the same number of spaces; quote a template such as {name}",
     ),
     (
         r"could not find expected ':'",
@@ -134,8 +134,8 @@ _FAULTS: Final = (
     (
         r"expected the node content|expected ',' or",
         "brackets that YAML does not understand",
-        "values with a comma between each two, and as many brackets that close as open",
-        "put text with brackets, such as a template, between quotes",
+        "values separated by commas, and balanced brackets",
+        "quote text with brackets, such as a template",
     ),
 )
 """What ruamel.yaml says, and what trimtab reports instead: the fault, what is allowed, what to do."""

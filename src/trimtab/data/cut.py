@@ -6,14 +6,14 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from trimtab.arguments import instance_of, wrong
 from trimtab.data.pack import assemble
-from trimtab.data.pack_links import pack_links
 from trimtab.data.shape import PackShape
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.errors import input_error
-from trimtab.types import PackedBatch, Ragged
+from trimtab.types import PackedBatch, Ragged, TokenLinks
 
 
 def cut(
@@ -217,3 +217,23 @@ def _load(sums: tuple[int, int], num_examples: int, shape: PackShape) -> float:
     source, target = sums
     of_source = source / shape.source_capacity if shape.has_source else 0.0
     return max(of_source, target / shape.target_capacity, num_examples / shape.segment_capacity)
+
+
+LINKS_PER_SLOT = 2
+"""Where shapes are fixed, links come in multiples of so many for each target slot: what most packs need is one."""
+
+
+def pack_links(links: Ragged, source: Ragged, target: Ragged, shape: PackShape) -> TokenLinks:
+    """The links of these rows, each row target and source token in turn. The links of a target token share a weight of
+    1 equally."""
+    pairs = links.values.reshape(-1, 2).astype(np.int64)
+    row = np.repeat(np.arange(len(links)), links.lengths // 2)
+    targets, sources = pairs[:, 0] + target.offsets[row], pairs[:, 1] + source.offsets[row]
+    counts = np.bincount(targets, minlength=1)
+    weights = (1 / counts[targets]).astype(np.float32)
+    size = len(targets)
+    if shape.fixed:
+        unit = LINKS_PER_SLOT * shape.target_slots
+        size = max(1, -(-size // unit)) * unit
+    filled = (np.pad(each, (0, size - len(each))) for each in (targets, sources, weights))
+    return TokenLinks(*map(torch.from_numpy, filled))

@@ -50,7 +50,7 @@ def read_side(config: PretrainedTokenizer, side: Side, *, task: str) -> SideToke
     folder = Path(config.path)
     settings = read_settings(folder / CONFIG)
     family = family_of(settings, task=task, name=str(folder / CONFIG))
-    told = read_object(folder / GENERATION) if task == "translation" else {}
+    told = read_object(folder / GENERATION) if family.facts.writes_text else {}
     known = {key: value for key, value in told.items() if value is not None}
     files = Described(
         folder, family, {**settings, **known}, {**read_object(folder / MAP), **read_object(folder / SETTINGS)}

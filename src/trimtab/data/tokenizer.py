@@ -13,7 +13,7 @@ import sentencepiece
 
 from trimtab.config.reserved import meaning_of
 from trimtab.config.tokenizer import SentencePieceTokenizer
-from trimtab.data.added_pieces import with_missing
+from trimtab.data.byte_pieces import CONTROL, USER_DEFINED, with_more
 from trimtab.data.cache import committed
 from trimtab.data.corpus import Corpus
 from trimtab.data.sentencepiece_model import CARD_FILE, MODEL_FILE, SentencePiece, load_tokenizer
@@ -283,3 +283,15 @@ def write_tokenizer(tokenizer: SentencePiece, out: Path, **origin: Any) -> None:
         file.write((json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode())
     with committed(out / MODEL_FILE) as file:
         file.write(tokenizer.model)
+
+
+def with_missing(tokenizer: SentencePiece, *, symbols: Sequence[str], pieces: Sequence[str]) -> SentencePiece:
+    """The tokenizer with those `symbols`, which no text becomes, and `pieces`, which stay whole in every text, that it
+    lacks; all ids that it has stay as they are. The tokenizer itself where it lacks nothing."""
+    wanted = {**dict.fromkeys(pieces, USER_DEFINED), **dict.fromkeys(symbols, CONTROL)}
+    held = {tokenizer.piece(id) for id in range(tokenizer.num_ids)}
+    missing = [(piece, kind) for piece, kind in wanted.items() if piece not in held]
+    if not missing:
+        return tokenizer
+    named = (*tokenizer.symbols, *(piece for piece, kind in missing if kind == CONTROL))
+    return SentencePiece(with_more(tokenizer.model, missing), symbols=named)

@@ -236,7 +236,7 @@ def _read(
     path: Path | str, *, name: str, beside: tuple[Path | str, Sequence[str]] | None = None
 ) -> list[str]:
     """All lines of a file; InputError where it has none, or not as many as the file beside it."""
-    path = Path(path_text(path, name=name, allowed="a text file, one sentence a line; - is standard input"))
+    path = Path(path_text(path, name=name, allowed="a text file, one sentence per line; - is standard input"))
     cache = default_cache()
     place = spooled(sys.stdin.buffer, cache=cache) if str(path) == STANDARD_INPUT else path
     lines = open_lines(place, cache=cache)

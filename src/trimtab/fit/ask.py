@@ -11,6 +11,7 @@ from trimtab.config.load import LoadedRecipe, load_recipe, parse_recipe
 from trimtab.config.pretrained.place import CONFIG
 from trimtab.config.pretrained.shapes import read_settings
 from trimtab.config.run import Recipe
+from trimtab.config.task_facts import Task, facts_of
 from trimtab.errors import InputError, input_error
 from trimtab.fit.climb import Situation, cheapest_climb, smallest_plan
 from trimtab.fit.families import family_shape
@@ -108,8 +109,8 @@ def _with_model(subject: Subject, loaded: LoadedRecipe, model: Path) -> Subject:
     return Subject(f"{subject.name} with {model}", subject.recipe, subject.folder, shape, (AS_OWN,))
 
 
-def _usual(task: str, data: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    tokens = {} if task == "classification" else {"tokens_per_step": 8192, "tokens_per_micro_batch": 8192}
+def _usual(task: Task, data: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    tokens = {} if facts_of(task).one_target else {"tokens_per_step": 8192, "tokens_per_micro_batch": 8192}
     return {
         "task": task,
         "data": data,

@@ -47,7 +47,7 @@ def with_glossary(
         raise _excludes("samples are drawn, not searched for", got="a glossary and sampling")
     if prefixes is not None:
         raise _excludes(
-            "a forced beginning leaves no choice of where terms come", got="a glossary and prefixes"
+            "a forced prefix leaves no choice of where terms are placed", got="a glossary and prefixes"
         )
     if known is not None and known[0] is given:
         return replace(setup, terminology=known[1])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.config.task_facts import TASKS, facts_of
+from trimtab.config.task_facts import TASKS, TRANSLATION, facts_of
 from trimtab.metrics.catalogue import METRICS
 from trimtab.report.findings import ShownFinding
 from trimtab.report.run_data import RunData
@@ -211,8 +211,7 @@ def _advice(run: RunData, share: float) -> Iterator[str]:
 
 def _command_of(run: RunData) -> str:
     task = run.value("task", "translation")
-    own = facts_of(task).command if task in TASKS else ""
-    return own or ("trimtab generate" if task == "language_model" else "trimtab translate")
+    return facts_of(task).command if task in TASKS else TRANSLATION.command
 
 
 def human(number: float | int) -> str:

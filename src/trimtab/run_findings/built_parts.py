@@ -13,7 +13,7 @@ LABELS_NOT_NEXT_TOKENS = RunFinding(
         "The label must be the token after the decoder input: with the input itself as label the model "
         "learns to copy, with a later token it learns to skip."
     ),
-    fix="look at where decoder inputs are made from targets: they are shifted once, by one",
+    fix="check where decoder inputs are made from targets: shift them once, by one",
     home="tasks/text/labels.py",
     symptoms=(
         "loss is too low",
@@ -166,8 +166,8 @@ ADAPTER_CHANGES_BASE = RunFinding(
         "An adapter begins as nothing: the second matrices are zero, and with DoRA each row has the length that it "
         "has in the base. Where it does not, training first repairs the damage, and forgets on the way."
     ),
-    fix="report it: the adapter was fitted to other weights than those that it lies beside",
-    home="training/preflight/adapter.py",
+    fix="report it: the adapter was trained on a different base",
+    home="training/preflight/every_check.py",
     symptoms=(
         "high loss at the first step",
         "model forgot everything",
@@ -343,8 +343,8 @@ SCHEDULE_NOT_AS_SAID = RunFinding(
     when="before the first step",
     seen="the learning rate of a step differs from its schedule, or changes when computed again",
     why=(
-        "A schedule that is stepped twice for each update, or not at all, has another warmup and another "
-        "end than was written."
+        "A schedule that is stepped twice for each update, or not at all, does not follow the warmup and the "
+        "length that the recipe gives."
     ),
     fix="check how the step number is used; the learning rate must depend on it only",
     home="training/preflight/schedule.py",

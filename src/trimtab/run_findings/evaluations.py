@@ -165,7 +165,7 @@ TAGS_UNLIKE_TRAINING = RunFinding(
     when="when translating or evaluating",
     seen="lines come without a tag, or with one that no line of the training had",
     why="The tag told the model what to write; without it, it mixes what it learned.",
-    fix="say the tag by `--tag`, or `tags` in Python, as in the recipe's data.train",
+    fix="pass the tag with `--tag`, or `tags` in Python, as in the recipe's data.train",
     home="data/tags.py",
     symptoms=(
         "wrong language in the output",

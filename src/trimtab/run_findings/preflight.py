@@ -116,7 +116,7 @@ LINE_OUT_OF_ALL_PROPORTION = RunFinding(
     when="before the first step",
     seen="a training corpus has a line of more than a quarter of a million bytes",
     why=(
-        "No sentence is so long: it is junk, or a file whose line ends were lost. Such lines are dropped "
+        "No sentence is this long: the line is junk, or the file has lost its line ends. Such lines are dropped "
         "without being read, as too_long; everything else is trained on as if they were not there."
     ),
     fix="look at the line (`sed -n 'NUMBERp' FILE | cut -c1-200`), and take it out of the files",
@@ -176,7 +176,7 @@ SYMBOLS_CLASH = RunFinding(
         "vocabulary"
     ),
     why=(
-        "Two symbols with one id cannot be told apart: a model that learns padding as the end never "
+        "Two symbols with one id cannot be distinguished: a model that learns padding as the end never "
         "stops, or stops at once."
     ),
     fix="train the tokenizer again, with four different ids for pad, unk, bos and eos",
@@ -223,9 +223,7 @@ GRADIENT_DEPENDS_ON_CUT = RunFinding(
     name="gradient-depends-on-cut",
     severity="error",
     when="before the first step",
-    seen=(
-        "in three windows in turn the gradient changes with the number of micro-batches a window is cut into"
-    ),
+    seen=("in three global batches in a row the gradient changes with the number of micro-batches"),
     why="The arithmetic of training must not depend on how much runs at once.",
     fix=(
         "set step.tokens_per_micro_batch to step.tokens_per_step, so that nothing is cut, and report "
@@ -261,9 +259,7 @@ PEAK_RATE_OUT_OF_RANGE = RunFinding(
     name="peak-rate-out-of-range",
     severity="warning",
     when="before the first step",
-    seen=(
-        "the highest learning rate of the schedule is below 1e-5 or above 1e-1, with an optimizer like Adam"
-    ),
+    seen=("the peak learning rate of the schedule is below 1e-5 or above 1e-1, with an optimizer like Adam"),
     why="At such a learning rate the weights hardly move, or training diverges at once.",
     fix="set step.optimizer.learning_rate to what the finding says; with noam it is a factor, near 1",
     explains=(
@@ -321,7 +317,7 @@ RATE_RISES_AGAIN = RunFinding(
         "A schedule that came down for the old length is higher again in a longer one, so the loss rises "
         "first; the result is not that of a run which had this length from the beginning."
     ),
-    fix="for one decline begin a new run with this length; inverse_sqrt and constant do not depend on it",
+    fix="for a single decline start a new run with this length; inverse_sqrt and constant do not depend on it",
     home="training/rates.py",
     symptoms=("loss jumps after resuming",),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.checkpoint.run_folder import RunFolder
@@ -53,6 +53,7 @@ class ServedTranslator:
     translator: Translator
     recipe: Recipe
     kind: ModelKind = "translation"
+    does: ClassVar[str] = "translates"
 
     @property
     def budget(self) -> int:
@@ -99,6 +100,7 @@ class ServedGenerator:
 
     generator: Generator
     kind: ModelKind = "language_model"
+    does: ClassVar[str] = "continues texts"
 
     @property
     def budget(self) -> int:

@@ -1,8 +1,11 @@
 """Which path does what. No path is a file, so none leads out of anywhere."""
 
 import asyncio
+import base64
+import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import assert_never
 from urllib.parse import unquote
 
@@ -16,7 +19,6 @@ from trimtab.serving.limits import ServeLimits
 from trimtab.serving.models import Served, ServedGenerator, ServedTranslator
 from trimtab.serving.native import generate, generation_work, translate, translation_work
 from trimtab.serving.origin import check_host, check_origin
-from trimtab.serving.page import page_answer
 from trimtab.serving.refused import Refused, refused
 
 READ, WRITE = ("GET", "HEAD"), ("POST",)
@@ -32,6 +34,23 @@ OF_LANGUAGE_MODELS = {
 }
 """The methods of each path."""
 ONE_MODEL = "/v1/models/"
+_BEGIN, _END = "<script>", "</script>"
+
+
+def page_answer() -> Answer:
+    """The page; its policy lets a browser run the page's own script, talk to this server, and nothing else."""
+    text = (files("trimtab.serving") / "page.html").read_text(encoding="utf-8")
+    script = text.partition(_BEGIN)[2].partition(_END)[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return Answer(
+        body=text.encode(),
+        content_type="text/html; charset=utf-8",
+        headers={"content-security-policy": policy},
+    )
 
 
 @dataclass

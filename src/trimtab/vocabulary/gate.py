@@ -76,7 +76,7 @@ def require_passed(report: GateReport) -> None:
     """RunFailed, with everything that differs, where something does."""
     if report.faults:
         raise RunFailed(
-            "the changed model is not the old one where both have an answer, and nothing was written\n"
+            "the changed model differs from the old one where both have an answer; nothing was written\n"
             + "\n".join(f"  differs {each}" for each in report.faults)
             + "\n  fix     please report this, with the kind of model; the old model is untouched"
         )

@@ -67,8 +67,8 @@ def test_only_text_without_quotes_and_tags_is_plain():
     ("text", "what", "where"),
     [
         ("a: 1\n\tb: 2", "a tab where YAML needs spaces", "f.yaml:2:1"),
-        ("a: b: c", "a colon or a key in a place where none can be", "f.yaml:1:5"),
-        ("a: 1\n b: 2", "a colon or a key in a place where none can be", "f.yaml:2:3"),
+        ("a: b: c", "a colon or a key where YAML does not allow one", "f.yaml:1:5"),
+        ("a: 1\n b: 2", "a colon or a key where YAML does not allow one", "f.yaml:2:3"),
         ("a: 'x\nb: 1", "a quote is opened and not closed", "f.yaml:2:5"),
         ("a: [1, 2", "a bracket is opened and not closed", "f.yaml:1:9"),
         ("a: @x", "a character that cannot begin a value", "f.yaml:1:4"),

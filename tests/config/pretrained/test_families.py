@@ -5,8 +5,9 @@ import pytest
 from tests.small_run import small_recipe
 from trimtab.config.export_targets import obstacles
 from trimtab.config.load import load_recipe
-from trimtab.config.pretrained.families import EXAMPLES, FAMILIES, family_of
+from trimtab.config.pretrained.families import FAMILIES, NATIVE, check_task, family_of
 from trimtab.config.render import render_recipe
+from trimtab.config.task_facts import TASKS, facts_of
 from trimtab.errors import InputError
 
 MARIAN = {
@@ -27,9 +28,21 @@ def recipe_of(tmp_path, settings, generation=None, **changes):
 
 
 def test_each_family_is_for_a_task_that_has_examples():
-    assert {family.task for family in FAMILIES.values()} == EXAMPLES.keys()
+    assert {family.task for family in FAMILIES.values()} == {
+        task for task in TASKS if facts_of(task).pretrained
+    }
     for name, family in FAMILIES.items():
         assert family_of({"model_type": name}, task=family.task, name="x") is family
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_model_for_another_task_is_refused_whatever_the_task(task):
+    if task == NATIVE.task:
+        check_task(NATIVE, "GGUF", task=task, name="x.gguf")
+        return
+    with pytest.raises(InputError, match="for another task") as refused:
+        check_task(NATIVE, "GGUF", task=task, name="x.gguf")
+    assert "set `task: language_model`" in str(refused.value)
 
 
 def test_a_recipe_records_what_the_files_say(tmp_path):
@@ -58,7 +71,7 @@ def test_a_recipe_records_what_the_files_say(tmp_path):
         ({**MARIAN, "d_model": None}, {}, "the width of the model is missing"),
         (MARIAN, {"task": "language_model"}, "a marian model is for another task"),
         ({**MARIAN, "model_type": "llama"}, {}, "a llama model is for another task"),
-        (MARIAN, {"data.max_tokens": 129}, "has not learned to read so many tokens"),
+        (MARIAN, {"data.max_tokens": 129}, "was not trained on sequences of this length"),
         (MARIAN, {"model.dim": 64}, r"model\.dim: base has another value"),
         (MARIAN, {"data.tokenizer": {"kind": "sentencepiece"}}, "knows the ids of its own tokenizer alone"),
         (MARIAN, {"model.trained_layers": 1}, "only classifiers can keep layers"),

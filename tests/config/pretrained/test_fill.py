@@ -35,7 +35,7 @@ def test_a_size_that_the_model_does_not_have_is_refused(tmp_path):
 
 
 def test_rows_longer_than_the_model_reads_are_refused(tmp_path):
-    with pytest.raises(InputError, match="has not learned to read so many tokens") as error:
+    with pytest.raises(InputError, match="was not trained on sequences of this length") as error:
         loaded(tmp_path, **{"data.max_tokens": 129})
     assert error.value.problems[0].fix == "set `data.max_tokens: 128` or less"
 

@@ -42,7 +42,7 @@ def compose(lines: Lines) -> Node | None:
             "a tag of more than 1,000 characters",
             got=excerpt(lines.text, found.start(1)),
             allowed="plain values",
-            fix="remove the tag, or put text that begins with ! between quotes",
+            fix="remove the tag, or quote text that begins with !",
             where=lines.where(found.start(1)),
         )
     composer = _Composer(lines)

@@ -9,13 +9,13 @@ from pydantic import Field
 
 from trimtab.config.optimizers.adafactor import Adafactor as Adafactor
 from trimtab.config.optimizers.adamw import AdamW as AdamW
+from trimtab.config.optimizers.adamw import StableAdamW as StableAdamW
 from trimtab.config.optimizers.ademamix import AdEMAMix as AdEMAMix
 from trimtab.config.optimizers.lion import Lion as Lion
 from trimtab.config.optimizers.multipliers import LearningRateMultipliers as LearningRateMultipliers
 from trimtab.config.optimizers.multipliers import Role as Role
 from trimtab.config.optimizers.muon import Muon as Muon
 from trimtab.config.optimizers.sgd import SGD as SGD
-from trimtab.config.optimizers.stable_adamw import StableAdamW as StableAdamW
 
 Optimizer = Annotated[
     AdamW | Adafactor | StableAdamW | Lion | SGD | AdEMAMix | Muon,

@@ -37,3 +37,10 @@ class AdamW(Settings):
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas: got {list(self.betas)}; each is at least 0 and below 1")
         return self
+
+
+class StableAdamW(AdamW):
+    """AdamW that lowers the learning rate of a tensor while its second moment lags behind the gradients: Adafactor's
+    update clipping in AdamW (arXiv 2304.13013, algorithm 2)."""
+
+    kind: Literal["stable_adamw"] = "stable_adamw"  # type: ignore[assignment]

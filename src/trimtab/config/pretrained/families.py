@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from trimtab.config.task_facts import Task, TaskFacts, facts_of
-from trimtab.errors import InputError, input_error
+from trimtab.config.task_facts import TASKS, Task, TaskFacts, facts_of
+from trimtab.errors import input_error
 
 Tokens = Literal["ends", "begins and ends", "language first", "language last"]
 """What stands around the pieces of a line: an end symbol behind them; a start symbol before them as well; the code of
@@ -75,12 +75,6 @@ FAMILIES: Mapping[str, Family] = {
     "distilbert": _bert("DistilBertForSequenceClassification", dropout="dropout"),
 }
 """By the `model_type` of config.json."""
-EXAMPLES = {
-    "translation": "Marian and OPUS, M2M100 and NLLB, mBART, BART, T5, mT5 and MADLAD",
-    "language_model": "Llama, Mistral, Qwen2 and Qwen3",
-    "classification": "BERT and MiniLM, RoBERTa, XLM-R and DistilBERT",
-}
-"""The families of a task, in words."""
 
 
 def family_of(settings: Mapping[str, Any], *, task: str, name: str) -> Family:
@@ -99,19 +93,30 @@ def family_of(settings: Mapping[str, Any], *, task: str, name: str) -> Family:
         raise input_error(
             f"{name}: models of this family are not supported",
             got=", ".join(map(str, settings.get("architectures") or [])) or f"model_type {kind}",
-            allowed=f"{EXAMPLES[task]}, with task {task}" if task in EXAMPLES else ", ".join(FAMILIES),
+            allowed=f"{known}, with task {task}" if (known := _known_of(task)) else ", ".join(FAMILIES),
             fix="take a model of one of these families",
         )
-    if task in EXAMPLES and family.task != task:
-        raise another_task(name, kind, family, task=task)
+    check_task(family, kind, task=task, name=name)
     return family
 
 
-def another_task(name: str, kind: str, family: Family, *, task: str) -> InputError:
-    """The error for a model that is not for the task of the recipe."""
-    return input_error(
-        f"{name}: a {kind} model is for another task",
-        got=f"task: {task}",
-        allowed=f"task: {family.task}; with task {task}, {EXAMPLES[task]}",
-        fix=f"set `task: {family.task}`, or take a model of one of these families",
-    )
+def check_task(family: Family, kind: str, *, task: str, name: str) -> None:
+    """Raises InputError where a model of this family is not for the task of the recipe; what is no task is left for
+    others to complain of. `kind` and `name` are for messages."""
+    if task in TASKS and family.task != task:
+        known = _known_of(task)
+        raise input_error(
+            f"{name}: a {kind} model is for another task",
+            got=f"task: {task}",
+            allowed=f"task: {family.task}" + (f"; with task {task}, {known}" if known else ""),
+            fix=f"set `task: {family.task}`"
+            + (
+                ", or take a model of one of these families"
+                if known
+                else f"; task {task} starts from no model"
+            ),
+        )
+
+
+def _known_of(task: str) -> str:
+    return facts_of(task).pretrained if task in TASKS else ""

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from trimtab.config.data import DataConfig
-from trimtab.config.pretrained.families import NATIVE, another_task, family_of
+from trimtab.config.pretrained.families import NATIVE, check_task, family_of
 from trimtab.config.pretrained.module_shapes import read_module
 from trimtab.config.pretrained.place import CONFIG, Place, find_pretrained
 from trimtab.config.pretrained.shapes import Found, read_settings, read_shape
-from trimtab.config.task_facts import TASKS
 from trimtab.config.warm_start import RECIPE, Started, group, read_recipe
 from trimtab.errors import InputError, Problem
 
@@ -60,8 +59,7 @@ def with_pretrained(tree: Any, *, folder: Path, begun: Path | None = None) -> St
 def _found(place: Place, *, task: str) -> tuple[Found, str]:
     """What the files say, and the kind of model that computes it."""
     if place.is_gguf:
-        if task in TASKS and task != NATIVE.task:
-            raise another_task(str(place.path), "GGUF", NATIVE, task=task)
+        check_task(NATIVE, "GGUF", task=task, name=str(place.path))
         return read_shape(place), "pretrained"
     path = place.path / CONFIG
     settings = read_settings(path)
@@ -110,7 +108,7 @@ def _refuse_others(model: Mapping[str, Any], found: Found, *, path: str) -> None
 
 def _too_long(got: int, window: int, *, path: str) -> Problem:
     return Problem(
-        what=f"data.max_tokens: {path} has not learned to read so many tokens",
+        what=f"data.max_tokens: {path} was not trained on sequences of this length",
         got=f"{got:,}",
         allowed=f"at most {window:,}",
         fix=f"set `data.max_tokens: {window}` or less",

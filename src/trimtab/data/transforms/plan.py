@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Bool, UInt64
 
 from trimtab.config.context import ContextTransform
 from trimtab.config.corpus_filters import CopyFilter, DuplicateFilter, LanguageFilter
 from trimtab.config.transforms import DenoiseTransform, Transform
 from trimtab.data.cache import committed, writable_folder
+from trimtab.data.scan import loose
 from trimtab.data.transforms.apply import (
     Dropped,
     FilterStep,
@@ -24,7 +26,6 @@ from trimtab.data.transforms.apply import (
     build_step,
     build_transforms,
 )
-from trimtab.data.transforms.duplicates import find_repeated, key_of
 from trimtab.data.transforms.languages import identifies_by, is_in_another_language, languages_of
 from trimtab.data.transforms.line_set import LineSet
 
@@ -191,3 +192,27 @@ def _stored(path: Path, corpora: Sequence[FiltersCorpus]) -> list[LineSet] | Non
     if bits.dtype != np.uint8 or bits.shape != (sum(sizes),):
         return None
     return [LineSet(part) for part in np.split(bits, np.cumsum(sizes)[:-1])] if sizes else []
+
+
+def key_of(source: str, target: str, *, tags: Sequence[str], config: DuplicateFilter) -> int:
+    """64 bits of what two pairs must have in common to be the same; with other tags they never are."""
+    if not config.exact:
+        source, target = loose(source), loose(target)
+    sides = {"pair": (source, target), "source": (source,), "target": (target,)}[config.by]
+    # Lengths first, so that no two lists of texts are written alike.
+    lengths = " ".join(str(len(text)) for text in (*tags, *sides))
+    text = f"{len(tags)} {lengths}\n{''.join(tags)}{''.join(sides)}"
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8)
+    return int.from_bytes(digest.digest(), "little")
+
+
+def find_repeated(
+    keys: UInt64[np.ndarray, "lines"], counted: Bool[np.ndarray, "lines"]
+) -> Bool[np.ndarray, "lines"]:
+    """The lines whose key an earlier line has; lines that are not counted are neither. Takes some 30 bytes a line."""
+    order = np.argsort(keys, kind="stable")  # so equal ones stay in their order
+    order = order[counted[order]]
+    ordered = keys[order]
+    repeated = np.zeros(len(keys), bool)
+    repeated[order[1:][ordered[1:] == ordered[:-1]]] = True
+    return repeated

@@ -3,7 +3,7 @@ import hashlib
 import re
 
 from tests.serving.clients import get
-from trimtab.serving.page import page_answer
+from trimtab.serving.routes import page_answer
 
 
 def test_the_page_loads_nothing_from_anywhere(translates):

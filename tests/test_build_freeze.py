@@ -1,9 +1,9 @@
 import pytest
 
+from trimtab.build import freeze
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.errors import InputError
 from trimtab.model.decoder_only import DecoderOnly
-from trimtab.model.freeze import freeze
 
 
 def decoder():

@@ -1,8 +1,7 @@
 import numpy as np
 import torch
 
-from trimtab.data.cut import cut
-from trimtab.data.pack_links import pack_links
+from trimtab.data.cut import cut, pack_links
 from trimtab.data.shape import PackShape
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.types import Ragged

@@ -1,6 +1,6 @@
 from tests.data.small_text import small_tokenizer
-from trimtab.data.added_pieces import with_missing
 from trimtab.data.piece_map import map_pieces
+from trimtab.data.tokenizer import with_missing
 
 
 def test_symbols_and_pieces_are_added_behind_and_ids_stay():

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.checks.surroundings import surroundings_of
+from trimtab.checks.files import surroundings_of
 
 
 def test_files_of_the_same_folder_are_read(tmp_path: Path):

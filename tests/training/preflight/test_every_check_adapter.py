@@ -4,7 +4,7 @@ import torch
 from trimtab.build import build
 from trimtab.config.adapter import LoraAdapter
 from trimtab.model.lora import adapted_maps, begin_adapter
-from trimtab.training.preflight.adapter import adapter_begins_as_base
+from trimtab.training.preflight.every_check import adapter_begins_as_base
 
 
 @pytest.fixture(params=[{}, {"dora": True}], ids=["lora", "dora"])

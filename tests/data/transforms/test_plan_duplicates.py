@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.config.corpus_filters import DuplicateFilter
-from trimtab.data.transforms.duplicates import find_repeated, key_of
+from trimtab.data.transforms.plan import find_repeated, key_of
 
 
 @settings(max_examples=40)
