@@ -83,6 +83,7 @@ def test_products_of_float32_are_rounded_only_where_tf32_is_named(tmp_path):
         torch.set_float32_matmul_precision(before)
 
 
+@pytest.mark.slow
 def test_deterministic_kernels_are_asked_for(tmp_path):
     try:
         train(small_recipe(tmp_path, **SHORT, **{"step.deterministic": True}), out=tmp_path / "run")

@@ -279,6 +279,7 @@ def test_weights_that_a_target_does_not_have_are_refused_with_those_that_it_has(
         assert caught.value.problems[0].allowed == ", ".join(facts_of(target).weights)
 
 
+@pytest.mark.slow
 def test_a_kind_of_weights_may_be_said_by_its_name_alone(trained_run, tmp_path):
     report = export_model(str(trained_run), to="ctranslate2", out=tmp_path / "short", quantized="int8")
     full = trimtab.export_model(

@@ -160,6 +160,7 @@ def test_a_run_says_its_perplexities_and_chooses_the_best_by_loss(tmp_path):
     assert ledger["corpora"][0]["dropped"] == {}
 
 
+@pytest.mark.slow
 def test_smoke_overfits_a_window(tmp_path):
     assert smoke(language_recipe(tmp_path)) < 4
 

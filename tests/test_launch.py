@@ -105,6 +105,7 @@ def test_after_an_error_of_preflight_the_run_can_be_mended_and_resumed(tmp_path)
     assert train(recipe, out=tmp_path / "run", resume=True).state.step == 4
 
 
+@pytest.mark.slow
 def test_the_way_to_train_anyway_that_a_refusal_offers_works_for_files_and_for_dicts(tmp_path):
     """A recipe that is a dict has no place for a comment."""
     file = small_recipe(tmp_path, **SHORT, **{"step.optimizer.learning_rate": 2.0})
@@ -135,6 +136,7 @@ def test_an_error_of_a_check_of_the_model_is_told_before_the_first_step(recipe, 
     assert log(tmp_path / "run", "metrics") == []
 
 
+@pytest.mark.slow
 def test_what_the_checkpoints_say_is_written_down(copied_run, monkeypatch):
     run, recipe = copied_run
     weights = run / "checkpoints" / step_name(60) / "model.safetensors"
@@ -161,6 +163,7 @@ def test_two_runs_of_one_recipe_end_with_the_same_weights(trained_run, tmp_path)
     assert model_sha(tmp_path / "run", 60) == model_sha(trained_run, 60)
 
 
+@pytest.mark.slow
 def test_smoke_takes_a_recipe_that_was_loaded(tmp_path):
     assert smoke(load_recipe(small_recipe(tmp_path))) < 1.0
 

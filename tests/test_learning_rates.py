@@ -76,6 +76,7 @@ def test_the_first_step_moves_each_weight_by_its_own_multiple(tmp_path, which):
         torch.testing.assert_close(change, times[role_of(name)] * plain[name], rtol=1e-3, atol=3e-7)
 
 
+@pytest.mark.quick("translator")
 @pytest.mark.parametrize("which", UNTIED)
 def test_written_ones_change_no_bit_and_no_check_objects_to_others(tmp_path, which):
     def weights(changes):
@@ -124,6 +125,7 @@ def run(tmp_path_factory):
     return train(recipe, out=folder / "run").run, recipe
 
 
+@pytest.mark.slow
 def test_a_run_on_real_text_learns_and_writes_down_the_rate_of_the_schedule(run, tmp_path):
     lines = list(read_journal(run[0] / "metrics.jsonl"))
     assert lines[-1]["loss"] < lines[0]["loss"] - 0.2
@@ -157,6 +159,7 @@ def test_a_run_that_goes_on_has_the_bits_of_one_in_a_piece_and_another_multiplie
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_older_than_the_setting_goes_on(tmp_path, monkeypatch):
     """As if the checkpoint had been taken before there were multipliers."""
     recipe = real_text_recipe(tmp_path, **TEXT)

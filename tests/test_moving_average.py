@@ -124,6 +124,7 @@ def test_a_score_of_the_mean_is_not_compared_with_one_of_the_raw_weights(tmp_pat
     assert scored("raw", 3.0, replace(mean, step=3)).best["step"] == 3
 
 
+@pytest.mark.slow
 def test_all_checks_before_the_run_pass_with_it_and_with_bounded_weights(tmp_path):
     line = small_line(tmp_path, **EMA, **{"step.weight_clip": 1.5})
     before = snapshot(line.parts.stepper.optimizer.state_tensors())

@@ -31,6 +31,7 @@ def unquoted(path):
             before += "…"
 
 
+@pytest.mark.slow
 def test_no_path_stands_in_a_command_without_quotes():
     assert [each for path in sorted(SOURCE.rglob("*.py")) for each in unquoted(path)] == []
 

@@ -181,6 +181,7 @@ def text_run(own_cache, tmp_path_factory):
     return train(language_recipe(folder), out=folder / "run").run
 
 
+@pytest.mark.slow
 def test_of_a_language_model_it_says_what_was_gained_on_the_validation_texts(text_run, tmp_path):
     specs = [f"{text_run}@10", f"{text_run}@20"]
     report = average(specs, out=tmp_path / "mean")

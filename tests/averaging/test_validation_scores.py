@@ -111,6 +111,7 @@ def text_runs(own_cache, tmp_path_factory):
     )
 
 
+@pytest.mark.slow
 def test_texts_are_measured_as_the_run_did_and_as_evaluation_does(text_runs):
     for run in text_runs:
         member = open_member(f"{run}@20")
@@ -172,6 +173,7 @@ def opened(model, cache):
     return open_corpus(files, root=Path.cwd(), cache=cache, passage_bytes=most)
 
 
+@pytest.mark.quick("texts")
 @pytest.mark.parametrize("changes", [{}, PAIRS], ids=["texts", "pairs"])
 def test_a_language_model_has_the_scores_that_its_run_had(tmp_path, own_cache, changes):
     run = train(language_recipe(tmp_path, **changes, length="10 steps"), out=tmp_path / "run").run

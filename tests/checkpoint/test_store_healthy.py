@@ -311,6 +311,7 @@ def test_the_best_that_an_heir_knows_stays_with_it_before_it_is_marked(store: Ch
     assert_whole(store.best())
 
 
+@pytest.mark.slow
 @given(
     saves=st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=12),
     keep=st.integers(1, 4),

@@ -104,6 +104,7 @@ def test_a_run_is_not_overwritten(call, finished):
     assert contents(run) == before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="tells which file a descriptor is")
 def test_a_full_disk_ends_the_run_with_75_and_loses_no_checkpoint(call, finished, monkeypatch):
     recipe, run = finished

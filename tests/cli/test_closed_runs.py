@@ -116,6 +116,7 @@ def test_a_run_that_may_not_be_written_is_not_gone_on_with(run, world, closed):
         all_refused(world, ("train", "recipe.yaml", "--out", "run", "--resume"))
 
 
+@pytest.mark.quick("model.safetensors")
 @as_root
 @pytest.mark.parametrize(
     "closed",

@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from trimtab.checks.say.pages import all_pages
 from trimtab.run_findings.catalog import ALL
 
@@ -12,6 +14,7 @@ def test_all_rules_are_listed(call):
     assert [rule["code"] for rule in told] == [each.code for each in (*all_pages(), *ALL)]
 
 
+@pytest.mark.slow
 def test_every_page_that_can_be_explained_is_listed(call):
     listed = call("rules").stdout
     for page in ALL:

@@ -157,7 +157,7 @@ def test_a_byte_order_mark_and_carriage_returns_are_accepted(tmp_path):
 LINES = init_recipe().splitlines()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, len(LINES) - 1), st.sampled_from([*TRICKY, "3", "-1", "true", "{kind: x}", ".inf", "a=b", ""]),
        st.sampled_from(["value", "key", "delete", "insert"]))  # fmt: skip
 def test_a_damaged_recipe_is_read_or_refused_with_places_and_in_our_words(index, text, how):

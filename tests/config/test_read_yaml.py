@@ -96,6 +96,7 @@ def test_a_billion_laughs_are_not_laughed():
     assert f"{MAX_VALUES:,}" in found.allowed
 
 
+@pytest.mark.quick("a: &x [*x]", "? [a]\\n: 3", "? {a: 1}\\n: 3")
 @pytest.mark.parametrize(
     "text",
     [

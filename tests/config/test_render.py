@@ -12,7 +12,7 @@ from trimtab.config.run import Recipe
 from trimtab.config.starter import init_recipe
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(recipe_trees())
 def test_a_rendered_recipe_reads_back_as_the_same_recipe_and_the_same_text(tree: dict[str, Any]):
     recipe = Recipe.model_validate(tree)
@@ -23,7 +23,7 @@ def test_a_rendered_recipe_reads_back_as_the_same_recipe_and_the_same_text(tree:
     assert render_recipe(again) == text
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(words())
 def test_any_text_survives_as_a_path(text: str):
     assert _with(source=text).data.train[0].source == text
@@ -45,7 +45,7 @@ def test_texts_that_yaml_would_read_as_something_else_survive():
         assert _with(source=text).data.train[0].source == text, text
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.floats(min_value=1e-300, max_value=10))
 @example(5e-4)
 @example(1e-8)

@@ -56,6 +56,7 @@ def test_json_is_as_deep_as_yaml(levels):
     assert what_is_refused(lambda text: read_json("c.json", text), json.dumps(value)) == told
 
 
+@pytest.mark.quick("90-None")
 @pytest.mark.parametrize(("times", "told"), [(90, None), (110, "too many values")])
 def test_a_recipe_has_as_many_values_for_train_as_for_check(times, told):
     each = MAX_VALUES // 100

@@ -29,6 +29,7 @@ evaluate: {metrics: [], best: {metric: loss}}
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "sampling"), [("unigram", "subword_regularization"), ("bpe", "bpe_dropout")]
 )

@@ -71,6 +71,7 @@ def test_a_bad_line_raises_the_same_error_when_its_chunk_is_reached_and_not_befo
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.slow
 def test_workers_leave_ctrl_c_and_sigterm_to_the_training_process():
     feed = fake_feed()
     stream = chunks(feed, from_position=0, workers=2)

@@ -49,6 +49,7 @@ def test_a_worker_that_is_killed_even_in_the_middle_of_what_it_sends_is_replaced
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_stopped_is_ended_and_replaced(monkeypatch, caplog):
     end_soon(monkeypatch, seconds=3.0)
     feed = fake_feed()

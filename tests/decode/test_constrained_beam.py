@@ -71,6 +71,7 @@ def test_all_terms_come_as_the_plain_python_search_finds_them(data, seed, beam, 
         assert hypothesis.score == pytest.approx(expected.score, rel=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     seed=st.integers(0, 10_000),

@@ -129,6 +129,7 @@ class Steps:
         return found, len(self.sizes), sum(self.sizes) / len(self.sizes)
 
 
+@pytest.mark.slow
 def test_a_document_waits_for_no_other(trained, monkeypatch):
     """All together take hardly more steps than the longest alone, where rounds would take each round's longest."""
     _, run, _ = trained

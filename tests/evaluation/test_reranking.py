@@ -26,6 +26,7 @@ def fluent(text_run):
     return load_model(str(text_run), device="cpu")
 
 
+@pytest.mark.slow
 def test_scores_are_sums_of_what_each_model_says_alone(trained_run, text_run, fluent):
     run = str(trained_run)
     few = [candidate("das schiff", num_tokens=3), candidate("das boot dreht", score=-0.5, num_tokens=5)]

@@ -129,6 +129,7 @@ def test_pairs_beside_texts_are_not_in_the_way(tmp_path):
     assert evaluate_text(str(run), text=tmp_path / "dev.txt").documents == 6
 
 
+@pytest.mark.slow
 def test_an_export_foresees_a_text_as_the_run_does(text_run, exported_text, tmp_path):
     (tmp_path / "a.txt").write_text("the small ship turns\nthe wind\n\n" + "old water " * 40 + "\n\nsail\n")
     ours = evaluate_text(str(text_run), text=tmp_path / "a.txt", device="cpu")

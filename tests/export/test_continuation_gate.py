@@ -28,6 +28,7 @@ def report_on(exported, texts=TEXTS) -> ContinuationReport:
     return compare_continuations(model, ExactText(tokenizer), opened, gate_texts_of(tokenizer, texts))
 
 
+@pytest.mark.slow
 def test_an_export_of_the_same_weights_passes(exported):
     report = report_on(exported)
     assert report.passed
@@ -64,6 +65,7 @@ def test_other_greedy_texts_are_shown(exported, monkeypatch):
     assert "became" in report.continued_otherwise[0]
 
 
+@pytest.mark.slow
 def test_ids_and_text_of_another_tokenizer_are_seen(exported, monkeypatch):
     _, _, opened = exported
     encode, decode = opened.encode, opened.decode

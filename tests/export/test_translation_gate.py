@@ -124,6 +124,7 @@ def test_each_kind_of_difference_is_enough_to_fail(change):
     assert not replace(GOOD, **change).passed
 
 
+@pytest.mark.slow
 def test_rounded_weights_are_held_to_the_loss_and_not_to_every_token(both):
     model, opened, lines = both
     quantized = Quantized(kind="int8", most_loss=5.0)

@@ -75,6 +75,7 @@ def test_odd_characters_are_trained_on_or_dropped_and_counted_and_never_end_a_ru
     assert corpus["kept"] + sum(each["count"] for each in corpus["dropped"].values()) == corpus["seen"]
 
 
+@pytest.mark.quick("1")
 @pytest.mark.parametrize("pairs", [1, 3])
 def test_fewer_pairs_than_a_window_holds_are_read_again_and_again(
     pairs: int, tokenizer: Path, tmp_path: Path, count: Count
@@ -128,6 +129,7 @@ def test_a_file_that_shrinks_while_it_is_read_ends_the_run_with_its_name_and_los
         train(recipe, out=tmp_path / "run", resume=True)
 
 
+@pytest.mark.slow
 def test_a_file_that_is_deleted_or_replaced_while_it_is_read_is_read_to_the_end(tmp_path: Path, count: Count):
     recipe = small_recipe(tmp_path, **SHORT)
     expected = train(recipe, out=tmp_path / "expected").run

@@ -31,6 +31,7 @@ def job(tmp_path, **changes):
     }
 
 
+@pytest.mark.slow
 def test_a_run_leaves_its_record_and_its_vocabulary_alone(tmp_path):
     record = worker.made(job(tmp_path))
     assert (record["key"], record["ended"], record["steps"]) == ("k", "finished", 3)

@@ -172,6 +172,7 @@ def test_a_matrix_that_is_used_elsewhere_too_gets_the_sum_of_its_gradients(chunk
         torch.testing.assert_close(fast, slow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [256, 2560])
 def test_with_weights_in_bf16_it_errs_no_more_than_the_plain_loss_does(rows):
     hidden, matrix, labels = make(1500, rows, rows - 6, torch.bfloat16)

@@ -120,6 +120,7 @@ def test_autocast_decides_on_the_precision(monkeypatch):
     assert fits_tiles(half, flat(), flat())
 
 
+@pytest.mark.slow
 def test_translating_on_a_cpu_begins_without_the_compiler():
     """It takes longer to import than all the rest, and 70 MiB."""
     look = (

@@ -150,6 +150,7 @@ def test_the_same_line_was_put_into_quarantine_when_the_step_was_refused(broken_
     assert step in [each["step"] for each in told]
 
 
+@pytest.mark.slow
 def test_the_step_before_a_broken_line_is_well(broken_run):
     run, _, step = broken_run
     found = replay(run, step=step - 1)
@@ -238,6 +239,7 @@ def test_a_fault_that_does_not_come_again_is_not_reproduced(rewound_run, few):
     assert found.evidence.recorded is None
 
 
+@pytest.mark.quick("51-as the branch that was left took it")
 @pytest.mark.parametrize(
     ("step", "words"),
     [(51, "as the branch that was left took it"), (70, "before it came to this one")],
@@ -249,6 +251,7 @@ def test_of_a_step_that_was_left_out_before_or_behind_the_spike_it_says_so(rewou
     assert words in found.explanation
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [81, 90])
 def test_behind_the_steps_that_were_left_out_all_is_as_ever(rewound_run, few, step):
     found = replay(rewound_run, step=step)
@@ -265,6 +268,7 @@ def test_a_walk_through_steps_that_were_left_out_leaves_them_out(rewound_run, tm
     assert found.evidence.exact
 
 
+@pytest.mark.slow
 def test_a_step_that_only_its_own_weights_find_hard_is_blamed_on_both(healthy_run, monkeypatch):
     measure, step = replaying.measure, 75
     take = replaying.take
@@ -324,6 +328,7 @@ class Heard(Silent):
         self.steps.append((metrics["step"], share))
 
 
+@pytest.mark.slow
 def test_a_damaged_checkpoint_is_passed_over_and_told(copied, few):
     file = copied / "checkpoints" / "step-00000040" / "model.safetensors"
     content = bytearray(file.read_bytes())

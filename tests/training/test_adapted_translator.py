@@ -40,6 +40,7 @@ def translated(run, adapter=None):
     return [*beside.translate(LINES)]
 
 
+@pytest.mark.slow
 def test_it_saves_the_adapter_alone_and_translates_by_itself_and_beside_its_base(adapted, trained_run):
     assert all(".lora_" in name for name in resolve_checkpoint(str(adapted)).load_model())
     assert {".cross.q.lora_a" in name for name in resolve_checkpoint(str(adapted)).load_model()} == {

@@ -99,6 +99,7 @@ def test_training_goes_on_while_a_checkpoint_is_written(tmp_path, monkeypatch):
     assert all((stored[name] == at_begin[0][name]).all() for name in stored)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_is_healthy_once_so_many_steps_were_taken_after_it(tmp_path):
     line = small_line(tmp_path, **EACH_STEP, length="9 steps", **{"guard.healthy_after": 4})
     line.train()

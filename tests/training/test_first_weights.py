@@ -37,6 +37,7 @@ def test_a_run_that_resumes_ends_with_the_same_weights_and_needs_the_folder_no_m
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
+@pytest.mark.slow
 def test_the_run_exports_with_its_own_tokenizer_and_continues_texts(tuned, tmp_path):
     from trimtab.inference.generating import load_generator
 

@@ -103,6 +103,7 @@ def test_a_healthy_run_has_no_finding_and_learns(tmp_path, name):
     assert any(name.startswith("encoder.blocks.0.") for name in details["update_ratios"])
 
 
+@pytest.mark.slow
 def test_a_tensor_that_no_gradient_reaches_is_named_but_not_too_early(tmp_path):
     broken = run(tmp_path)
     for name, parameter in broken.parts.model.named_parameters():
@@ -136,6 +137,7 @@ def test_a_rate_that_moves_nothing_is_told_by_both_of_its_signs(tmp_path):
     assert "matrices by less than 1e-05 of their size" in idle.finding("S920").message
 
 
+@pytest.mark.slow
 def test_a_rate_a_hundred_times_too_high_is_told_by_what_has_grown(tmp_path):
     hot = run(tmp_path, **{"step.optimizer.learning_rate": 1.0}).train(APART, every=APART)
     assert {"M903", "M905"} <= set(hot.codes)
@@ -270,6 +272,7 @@ def test_a_look_changes_nothing(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_training_is_the_same_bit_for_bit_with_looks_and_without(tmp_path):
     one = run(tmp_path / "one").train(APART + 20, every=10)
     other = run(tmp_path / "other")

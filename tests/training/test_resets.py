@@ -85,6 +85,7 @@ def offered(run, recipe, *overrides):
     }
 
 
+@pytest.mark.slow
 def test_a_refusal_names_all_resets_together(copied_run):
     run, recipe = copied_run
     changes = [*CHANGED, *FEW_STEPS["schedule"]]
@@ -168,6 +169,7 @@ def test_other_data_begin_with_their_first_example_and_the_schedule_goes_on(tmp_
     assert rates == pytest.approx([0.01 * 2 / 52, 0.01 * 1 / 52])
 
 
+@pytest.mark.slow
 def test_the_best_is_forgotten_only_where_it_is_said(copied_run):
     run, recipe = copied_run
     result, lines = go_on(run, recipe, "length=61 steps")
@@ -213,6 +215,7 @@ def test_where_nothing_was_saved_there_is_nothing_to_reset(tmp_path):
     assert "there is no checkpoint yet, so there is nothing to reset" in lines
 
 
+@pytest.mark.slow
 def test_a_replay_does_not_cross_a_reset(copied_run):
     run, recipe = copied_run
     go_on(run, recipe, "length=62 steps", "loss.label_smoothing=0.2", reset="optimizer")

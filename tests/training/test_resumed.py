@@ -144,6 +144,7 @@ def test_a_finished_run_ends_as_it_ended_before_and_says_that_nothing_is_left(co
     assert not train(recipe, out=run, resume=True).ok
 
 
+@pytest.mark.slow
 def test_a_run_that_patience_ended_says_so_at_its_end_and_where_it_is_resumed(tmp_path):
     evaluate = {"every": "2 steps", "patience": 3, "metrics": [], "best": {"metric": "loss"}}
     changes = {"length": "30 steps", "step.optimizer.learning_rate": 0.9, "evaluate": evaluate}
@@ -191,6 +192,7 @@ class StopsAt(Told):
             raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_an_evaluation_that_was_cut_short_at_the_end_is_made_again(tmp_path):
     recipe = small_recipe(tmp_path, **SHORT, **{"checkpoint.every": "2 steps"})
     with pytest.raises(KeyboardInterrupt):

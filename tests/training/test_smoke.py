@@ -48,6 +48,7 @@ def poisoned(parts):
     return parts
 
 
+@pytest.mark.slow
 def test_nothing_is_left_behind(tmp_path):
     recipe = small_recipe(tmp_path)
     before = sorted(path.name for path in tmp_path.iterdir())
@@ -103,6 +104,7 @@ def test_it_tells_how_the_loss_falls(tmp_path):
     assert texts[-1] == f"smoke step 60: loss {last:.3f}"
 
 
+@pytest.mark.slow
 def test_on_a_cpu_the_window_is_small_and_every_step_tells_how_long_the_rest_takes(tmp_path):
     told, texts, left = Told(), [], []
     told.message = texts.append

@@ -83,6 +83,7 @@ def test_the_run_ends_with_the_first_step_that_reaches_its_length(tmp_path, leng
     assert line.told.shares[-1] == 1
 
 
+@pytest.mark.slow
 def test_the_rate_of_a_run_in_epochs_follows_its_schedule_down_to_zero(tmp_path):
     changes = {"length": "8 epochs", "step.schedule.warmup": "1 epochs", "evaluate.every": "50 epochs"}
     line = small_line(tmp_path, **changes)
@@ -116,6 +117,7 @@ def test_asked_to_stop_it_ends_after_the_step_at_hand_with_a_checkpoint_and_no_e
     assert line.log("evaluations") == []
 
 
+@pytest.mark.slow
 def test_order_and_weights_are_the_same_however_many_workers_read(tmp_path):
     found = []
     for workers in (0, 2):

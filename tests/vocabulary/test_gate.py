@@ -134,6 +134,9 @@ def test_a_right_trim_passes(translator, language_model):
         assert report.same_split == report.lines == 80
 
 
+@pytest.mark.quick(
+    "map_off_by_one", "bias_not_remapped", "tie_broken", "decoder_start_not_remapped", "special_ids_moved"
+)
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda each: each.__name__)
 def test_each_usual_mistake_is_found(translator, tmp_path, mistake):
     folder = tmp_path / "wrong"

@@ -31,6 +31,7 @@ def surgery_search():
     return Search(beam=1)
 
 
+@pytest.mark.slow
 def test_a_run_starts_warm_from_an_extended_one_with_its_pieces(
     trained_run, texts, tmp_path, checks_of_data_only
 ):

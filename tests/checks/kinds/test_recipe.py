@@ -69,6 +69,7 @@ def told_by_both(path):
     return [problem.what for problem in check(path).problems], trained
 
 
+@pytest.mark.quick("0-", "1-")
 @pytest.mark.parametrize("begin", [b"", BOM_UTF8])
 @pytest.mark.parametrize("over", [0, 1, 200_000])
 def test_a_recipe_has_too_many_bytes_for_check_where_it_has_for_train(tmp_path, begin, over):

@@ -110,6 +110,7 @@ def test_a_file_of_data_is_refused(monkeypatch: pytest.MonkeyPatch):
         compose(Lines("f.yaml", "[" + "1," * 1_100 + "1]"))
 
 
+@pytest.mark.quick("a: &x [*x]", "? [a, b]\\n: 1", "? {a: b}\\n: 1", "a: {{ name }}", "text4")
 @pytest.mark.parametrize(
     "text",
     ["a: &x [*x]", "? [a, b]\n: 1", "? {a: b}\n: 1", "a: {{ name }}", "a: " + "[" * 200, "[" + "a," * 110_000 + "]"],

@@ -1,3 +1,5 @@
+import pytest
+
 from trimtab.checks.place import Place
 from trimtab.checks.rules.s104_warmup_longer_than_run import RULE
 from trimtab.checks.silence.apply import apply_silences, faults_of, idle, not_understood
@@ -32,6 +34,7 @@ def test_an_alias_of_two_rules_silences_both():
     assert (judged.kept, len(judged.used)) == ((), 1)
 
 
+@pytest.mark.slow
 def test_thousands_of_silences_and_findings_are_parted_in_one_pass():
     silences = [silence("S104", because=f"reason {line}", line=line) for line in range(1, 20_001)]
     judged = apply_silences([found(line) for line in range(1, 20_001)], silences, RULES)

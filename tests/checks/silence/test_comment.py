@@ -73,6 +73,7 @@ def test_in_a_notebook_a_comment_of_its_own_is_meant_for_the_next_line_of_code(i
     assert [each.line for each in silences] == [row]
 
 
+@pytest.mark.slow
 def test_a_long_block_of_comments_is_read_in_one_pass():
     text = "# trimtab: allow S104 because x\n" * 30_000 + "a: 1\n"
     silences, _ = silences_of_comments(read_yaml("a.yaml", text))

@@ -73,6 +73,7 @@ def test_a_decoder_without_positions_has_a_table_of_zeros(loaded, lines, tmp_pat
     assert not compare_translations(model, with_changed_spec(model, tmp_path, unset), lines).passed
 
 
+@pytest.mark.slow
 def test_the_epsilon_of_the_norms_is_said(loaded, lines, tmp_path):
     """The trap: the library has defaults of its own, which only vectors of little variance show."""
     model = variant(loaded, norm="rms", positions="rotary", tie_embeddings="none")
@@ -87,6 +88,7 @@ def test_the_epsilon_of_the_norms_is_said(loaded, lines, tmp_path):
     assert worst[0] < BOUND < worst[1]
 
 
+@pytest.mark.slow
 def test_a_gelu_by_tanh_is_another_one(loaded, lines, tmp_path):
     model = variant(loaded, activation="gelu")
 

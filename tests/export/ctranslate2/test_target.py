@@ -136,6 +136,7 @@ def test_an_export_that_is_spoiled_leaves_no_folder(trained_run, tmp_path, monke
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_quantised_export_is_held_to_the_stated_loss(trained_run, tmp_path, monkeypatch):
     report = export_model(
         f"{trained_run}@last", to="ctranslate2", out=tmp_path / "int8", quantized=Quantized(kind="int8")

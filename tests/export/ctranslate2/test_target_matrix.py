@@ -99,6 +99,7 @@ def test_rounded_weights_are_near_and_never_the_same(loaded, lines, tmp_path, ki
     assert found.loss.chrf > 60
 
 
+@pytest.mark.slow
 def test_two_vocabularies_and_tags_come_out_exact(tmp_path):
     run = trained(
         tmp_path,

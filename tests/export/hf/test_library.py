@@ -26,6 +26,7 @@ def with_a_longer_bias(tensors):
     tensors["model.decoder.layers.0.fc2.bias"] = torch.ones(3)
 
 
+@pytest.mark.quick("with_one_more-1 left over: model.decoder.extra")
 @pytest.mark.parametrize(
     ("change", "message"),
     [

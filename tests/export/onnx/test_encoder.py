@@ -10,6 +10,7 @@ from trimtab.export.onnx.store import Store
 from trimtab.inference import load_model
 
 
+@pytest.mark.quick("changes0")
 @pytest.mark.parametrize("changes", [{}, {"positions": "rotary", "decoder_kv_heads": 2, "decoder_layers": 3}])
 def test_it_gives_what_the_trainers_session_keeps_of_the_source(trained_run, tmp_path, changes):
     model = variant(load_model(str(trained_run), device="cpu"), **changes).model

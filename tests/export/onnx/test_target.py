@@ -114,6 +114,7 @@ def test_rounded_weights_are_near_the_exact_ones_and_take_less_room(loaded, tmp_
     assert sizes[1] < (0.6 if kind == "float16" else 0.4) * sizes[0]
 
 
+@pytest.mark.slow
 def test_a_vocabulary_of_the_sources_own_and_tags_come_out_exact(tmp_path):
     changes = {
         "model.tie_embeddings": "decoder",
@@ -179,6 +180,7 @@ def test_two_hundred_lines_of_real_text_keep_within_the_stated_loss(tmp_path, ki
     assert gate.tokens > 2000
 
 
+@pytest.mark.quick("float32")
 @pytest.mark.parametrize("kind", ["float32", "int8"])
 def test_an_export_that_differs_fails_with_the_evidence_and_leaves_nothing(
     trained_run, tmp_path, monkeypatch, kind

@@ -25,6 +25,7 @@ def said(folder):
     return json.loads((folder / "onnx.json").read_text())
 
 
+@pytest.mark.slow
 def test_every_opset_that_is_tried_computes_what_the_trainer_does(model, tmp_path):
     assert set(OPSETS) == set(IR_VERSIONS)
     for opset in OPSETS:

@@ -95,6 +95,7 @@ def test_a_checkpoint_holds_the_adapter_alone_and_a_resumed_run_ends_with_the_sa
     assert all(torch.equal(saved[name], again[name]) for name in saved)
 
 
+@pytest.mark.slow
 def test_the_run_its_export_and_its_base_with_either_translate_alike(adapted, exported):
     base, own = str(adapted.parent / "base"), translated(str(adapted))
     assert own == translated(base, adapter=str(adapted)) == translated(base, adapter=str(exported))

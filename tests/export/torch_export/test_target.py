@@ -30,6 +30,7 @@ def folder(tmp_path_factory):
     return export_model(str(run), to="torch_export", out=place / "program").folder
 
 
+@pytest.mark.slow
 def test_a_model_that_no_class_of_transformers_computes_passes_the_gate(folder):
     proof = json.loads((folder / "trimtab" / "gate.json").read_text())
     assert proof["passed"]

@@ -96,6 +96,7 @@ def objective_of_texts(parts, network):
     return entropy(scores, labels), entropy(theirs, labels)
 
 
+@pytest.mark.quick("marian-kind1")
 @pytest.mark.parametrize(("family", "kind"), CASES)
 def test_loss_and_gradients_are_those_of_peft(family, kind, tmp_path):
     import transformers

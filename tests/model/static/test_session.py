@@ -70,6 +70,7 @@ def test_steps_equal_those_of_the_plain_session(variant):
     go_on(plain, static, steps=12, generator=torch.Generator().manual_seed(0))
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.lists(st.integers(4, 89), min_size=1, max_size=40), min_size=1, max_size=9),

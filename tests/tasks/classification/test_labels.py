@@ -23,6 +23,7 @@ def test_the_fingerprint_is_that_of_the_labels_in_their_order():
     assert Labels(("a", "b")).fingerprint == Labels(("a", "b")).fingerprint
 
 
+@pytest.mark.slow
 def test_a_run_whose_data_gained_a_label_is_not_resumed_and_says_where_the_label_is(tmp_path):
     recipe = label_recipe(tmp_path)
     run = train(recipe, out=tmp_path / "run").run

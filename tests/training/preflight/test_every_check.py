@@ -80,6 +80,7 @@ def test_no_check_leaves_a_trace_on_weights_mode_or_random_numbers(parts):
         assert parts.stepper.optimizer.state_tensors() == {}, check.__name__
 
 
+@pytest.mark.quick("bf16_mixed")
 @pytest.mark.parametrize("precision", ["fp32", "bf16_mixed"])
 def test_packs_of_one_fixed_shape_as_on_a_gpu_are_well(parts_with, precision):
     parts = parts_with(step={"precision": precision})

@@ -224,6 +224,7 @@ def test_every_kind_of_statement_is_followed_to_its_end(text):
     assert flow(text).is_whole
 
 
+@pytest.mark.slow
 def test_a_script_that_is_too_long_is_given_up_and_says_so():
     told = flow("f()\n" * 30_000)
     assert not told.is_whole
