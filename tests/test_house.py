@@ -21,7 +21,7 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_ARGUMENTS = 7
 VAGUE_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "base", "core", "internal", "manager"}
 
-DEF = re.compile(r"^([ \t]*)(?:async )?def ", re.MULTILINE)
+DEF = re.compile(r"^([ \t]*)(?:async )?def (\w+)", re.MULTILINE)
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -118,7 +118,7 @@ def test_every_test_file_tests_something():
         place(path)
         for path in files(TESTS)
         if path.name.startswith("test_")
-        and not any(node.name.startswith("test_") for node in functions(path))
+        and not any(each[2].startswith("test_") for each in DEF.finditer(path.read_text(encoding="utf-8")))
     ]
     assert idle == []
 
@@ -126,6 +126,8 @@ def test_every_test_file_tests_something():
 def test_a_fixture_that_needs_words_stands_in_one_place():
     homes: dict[str, list[str]] = {}
     for path in files(TESTS):
+        if "fixture" not in path.read_text(encoding="utf-8"):
+            continue
         for node in functions(path):
             is_fixture = any("fixture" in ast.unparse(each) for each in node.decorator_list)
             if is_fixture and ast.get_docstring(node) is not None:

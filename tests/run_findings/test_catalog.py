@@ -8,19 +8,22 @@ from trimtab.run_findings.catalog import ALL
 SOURCES = Path(trimtab.__file__).parent
 
 
-def modules():
-    """Every module outside the linter and the texts themselves, with its tree."""
+def modules(words):
+    """Every module with these words outside the linter and the texts themselves, with its tree."""
     for path in sorted(SOURCES.rglob("*.py")):
         name = path.relative_to(SOURCES).as_posix()
-        if not name.startswith(("checks/", "run_findings/")) and name != "finding.py":
-            yield name, ast.parse(path.read_text(encoding="utf-8"))
+        if name.startswith(("checks/", "run_findings/")) or name == "finding.py":
+            continue
+        text = path.read_text(encoding="utf-8")
+        if words in text:
+            yield name, ast.parse(text)
 
 
 def test_every_finding_is_reported_by_the_module_that_its_page_names_and_by_no_other():
     constants = {each.name.upper().replace("-", "_"): each.code for each in ALL}
     found = {
         (constants[node.func.value.id], name)
-        for name, tree in modules()
+        for name, tree in modules(".found")
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
@@ -33,7 +36,7 @@ def test_every_finding_is_reported_by_the_module_that_its_page_names_and_by_no_o
 def test_no_finding_of_a_run_is_written_beside_the_texts():
     written = [
         (name, node.lineno)
-        for name, tree in modules()
+        for name, tree in modules("Finding")
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding"
         if any(each.arg == "code" for each in node.keywords)
