@@ -68,7 +68,7 @@ TRANSLATION = TaskFacts(
     metrics=("translations",),
 )
 LANGUAGE_MODEL = TaskFacts(
-    model_kinds=("decoder", "pretrained"),
+    model_kinds=("decoder", "pretrained", "transformers"),
     other_kinds="a language model has no encoder",
     one_row=True,
     scores_follow_from_the_loss=True,

@@ -10,6 +10,7 @@ from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.run import Recipe
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.model.kinds import Model, model_of
+from trimtab.model.module.causal import CausalModule
 from trimtab.model.module.network import family_of_model
 from trimtab.model.module.seq2seq import Seq2SeqModule, forced_by
 
@@ -37,11 +38,17 @@ class Framed(Protocol):
 
 
 @runtime_checkable
-class PretrainedVocabulary(Vocabulary, Protocol):
-    """The tokenizer of a pretrained translator."""
+class Padded(Protocol):
+    """A tokenizer that fills rows up."""
 
     pad: int
-    """What fills rows up."""
+    """With what."""
+
+
+@runtime_checkable
+class PretrainedVocabulary(Vocabulary, Padded, Protocol):
+    """The tokenizer of a pretrained translator."""
+
     frame: Framed
 
 
@@ -62,8 +69,12 @@ class Vocabularies(Protocol):
 
 def module_of(
     config: TransformersModel, target: Vocabulary, *, max_positions: int, seed: int
-) -> Seq2SeqModule:
-    """The module of a pretrained translator with first weights, which those of its files will replace."""
+) -> Seq2SeqModule | CausalModule:
+    """The module of a pretrained translator or language model with first weights, which those of its files will
+    replace."""
+    if not config.has_encoder:
+        assert isinstance(target, Padded), "every tokenizer is"
+        return CausalModule(config, max_positions=max_positions, pad=target.pad, seed=seed)
     assert isinstance(target, PretrainedVocabulary), "other tokenizers are refused with the recipe"
     before = target.frame.before
     return Seq2SeqModule(
