@@ -10,6 +10,7 @@ from torch import nn
 
 from trimtab.choices import resolve_auto
 from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.freezing import patterns_of, stages_of
 from trimtab.config.run import Recipe
 from trimtab.data.data_stream import DataStream
 from trimtab.data.ledger import Ledger
@@ -17,7 +18,7 @@ from trimtab.device import choose_device, wants_compile
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.distributed.sharding import ShardedOptimizer, Sharding, shard
 from trimtab.errors import input_error
-from trimtab.model.freeze import freeze
+from trimtab.model.freeze import Unfreezing, freeze
 from trimtab.model.lora import add_lora, narrow_frozen
 from trimtab.run_clock import RunClock, StopRule
 from trimtab.step.clip.build import build_clip
@@ -131,6 +132,9 @@ def build(
     if sharded:
         sharding = shard(objective, model, model.blocks, compute=half_of(precision), device=device)
     stepper = build_stepper(recipe, objective, clock=clock, ranks=ranks, sharding=sharding)
+    if stages := stages_of(recipe.freeze):  # behind the optimizer, which holds what is trained later too
+        stepper.unfreezing = Unfreezing(model, stages)
+        stepper.train_weights_of(0)
     if graphed:
         stepper.graphs = StepGraphs(device=device, variant=lambda: loss.truncating, ranks=ranks)
     return Parts(
@@ -160,7 +164,7 @@ def untrained_model(task: Task, recipe: Recipe, datasets: Any, *, device: torch.
         narrow = recipe.step.precision == "bf16"
         model = task.build_model(recipe, datasets, device=place_of_first_weights(recipe, device))
         model = model.narrowed(torch.bfloat16).to(device) if narrow else model
-        freeze(model, recipe.freeze)
+        freeze(model, patterns_of(recipe.freeze))
         return model
     # Matrices that will be packed in 4 bits are not on the device before.
     place = torch.device("cpu") if recipe.adapter.quantize_base == "nf4" else device

@@ -6,8 +6,10 @@ from trimtab.config.adapter import LoraAdapter
 from trimtab.config.documents import document_contradictions
 from trimtab.config.export_targets import obstacles
 from trimtab.config.fitting import fitting_warmup
+from trimtab.config.freezing import stages_of, written
 from trimtab.config.mixing import mixing_contradictions
 from trimtab.config.moving_average import moving_average_contradictions
+from trimtab.config.optimizers import SGD, AdamW, Lion, StableAdamW
 from trimtab.config.problems import Complaint
 from trimtab.config.reserved import reserved_tags
 from trimtab.config.run import Recipe
@@ -39,6 +41,7 @@ def contradictions(recipe: Recipe) -> list[Complaint]:
         _start,
         _adapter,
         _freeze,
+        _unfreezing,
         _module,
         _output_multiplier,
         _recorded,
@@ -279,7 +282,7 @@ def _freeze(recipe: Recipe) -> Iterator[Complaint]:
         yield Complaint(
             path="freeze",
             what="an adapter freezes all weights of its model already",
-            got=f"[{', '.join(recipe.freeze)}], with `adapter`",
+            got=f"[{written(recipe.freeze)}], with `adapter`",
             allowed="one of the two",
             fix="leave `freeze` out",
         )
@@ -287,10 +290,46 @@ def _freeze(recipe: Recipe) -> Iterator[Complaint]:
         yield Complaint(
             path="freeze",
             what="frozen weights would keep their random first values",
-            got=f"[{', '.join(recipe.freeze)}], and a model that begins with no trained weights",
+            got=f"[{written(recipe.freeze)}], and a model that begins with no trained weights",
             allowed="a model with `path` or `warm_start`",
             fix="leave `freeze` out, or begin with trained weights: `model.warm_start: RUN`",
         )
+
+
+def _unfreezing(recipe: Recipe) -> Iterator[Complaint]:
+    """Weights that are frozen for the first steps, where the run never comes to the others, or its optimizer counts the
+    steps of all weights together: the moments of one that joins late would be taken for settled."""
+    stages, optimizer, step = stages_of(recipe.freeze), recipe.step.optimizer, recipe.step
+    if not stages:
+        return
+    if recipe.length.unit == "steps" and stages[-1].until.count >= recipe.length.count:
+        yield Complaint(
+            path="freeze",
+            what="weights are frozen for longer than the run",
+            got=f"until: {stages[-1].until}, with `length: {recipe.length}`",
+            allowed=f"less than {recipe.length}",
+            fix="name the weights without `until` to freeze them for the whole run, or shorten `until`",
+        )
+    counts_apart = isinstance(optimizer, Lion | SGD) or (
+        isinstance(optimizer, AdamW)
+        and not isinstance(optimizer, StableAdamW)
+        and optimizer.states == "float32"
+        and step.precision != "bf16"
+    )
+    others = {
+        "step.optimizer": ("" if counts_apart else optimizer.kind, "adamw with float32 states and weights, lion or sgd"),
+        "step.gradients": (step.gradients if step.gradients == "released" else "", "kept"),
+        "parallel.kind": (recipe.parallel.kind if recipe.parallel.kind == "fsdp" else "", "ddp"),
+    }
+    for path, (got, allowed) in others.items():
+        if got:
+            yield Complaint(
+                path=path,
+                what="cannot take in weights later in the run, as `freeze` with `until` asks for",
+                got=f"{got}, with `until: {stages[0].until}`",
+                allowed=allowed,
+                fix="change it, or train in two runs: the second begins from the first with `model.warm_start`",
+            )
 
 
 def _module(recipe: Recipe) -> Iterator[Complaint]:
