@@ -122,6 +122,8 @@ def build(
     if recipe.step.recompute != "none":
         model.recompute_in_backward(recipe.step.recompute)
     model.kernel = "varlen" if packed else "padded"
+    if recipe.step.neftune_alpha is not None:
+        model.neftune_alpha = recipe.step.neftune_alpha
     loss = task.build_loss(recipe, datasets, device=device)
     if compiled:
         if recipe.step.gradients == "released":

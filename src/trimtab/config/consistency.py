@@ -41,7 +41,9 @@ def contradictions(recipe: Recipe) -> list[Complaint]:
         _start,
         _adapter,
         _freeze,
+        _reinitialize,
         _unfreezing,
+        _noise,
         _module,
         _output_multiplier,
         _recorded,
@@ -296,6 +298,28 @@ def _freeze(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
+def _reinitialize(recipe: Recipe) -> Iterator[Complaint]:
+    if not recipe.reinitialize:
+        return
+    got = f"[{', '.join(recipe.reinitialize)}]"
+    if not recipe.begins_trained:
+        yield Complaint(
+            path="reinitialize",
+            what="all weights of a model that begins untrained are new",
+            got=got,
+            allowed="a model with `path` or `warm_start`",
+            fix="leave it out",
+        )
+    elif recipe.adapter is not None:
+        yield Complaint(
+            path="reinitialize",
+            what="an adapter is trained beside weights that stay as they were, and checkpoints hold the adapter alone",
+            got=f"{got}, with `adapter`",
+            allowed="one of the two",
+            fix="remove `adapter` to train all weights",
+        )
+
+
 def _unfreezing(recipe: Recipe) -> Iterator[Complaint]:
     """Weights that are frozen for the first steps, where the run never comes to the others, or its optimizer counts the
     steps of all weights together: the moments of one that joins late would be taken for settled."""
@@ -330,6 +354,17 @@ def _unfreezing(recipe: Recipe) -> Iterator[Complaint]:
                 allowed=allowed,
                 fix="change it, or train in two runs: the second begins from the first with `model.warm_start`",
             )
+
+
+def _noise(recipe: Recipe) -> Iterator[Complaint]:
+    if recipe.step.neftune_alpha is not None and not recipe.facts.continues_texts:
+        yield Complaint(
+            path="step.neftune_alpha",
+            what="noise is added to the embeddings of language models alone",
+            got=f"{recipe.step.neftune_alpha:g}, with `task: {recipe.task}`",
+            allowed="`task: language_model`",
+            fix="leave it out, or use `model.dropout`",
+        )
 
 
 def _module(recipe: Recipe) -> Iterator[Complaint]:

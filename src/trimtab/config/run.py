@@ -140,6 +140,11 @@ class Recipe(Settings):
     "decoder.blocks.[0-5].*"]`, or `["encoder.*"]`. They need no gradient and no optimizer state. `{weights: [...],
     until: 200 steps}` in place of a pattern freezes weights for the first steps alone (gradual unfreezing). Only for a
     model that begins with trained weights, and without `adapter`, which freezes the model by itself."""
+    reinitialize: tuple[str, ...] = ()
+    """Weights that begin with new random values in a model that begins with trained ones, by patterns over their names:
+    a last layer that is to be replaced, or the upper layers of an encoder before it is fine-tuned on few examples
+    (Zhang et al. 2021, arXiv 2006.05987, section 5). They are those that the model would have without trained weights,
+    and follow from `seed`. Not with `adapter`, which keeps the model as it is."""
     loss: LossConfig = LossConfig()
     """The loss to minimize."""
     step: StepConfig = StepConfig()

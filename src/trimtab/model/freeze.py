@@ -19,14 +19,14 @@ def freeze(model: Any, patterns: Sequence[str]) -> None:
     model.frozen = frozenset(frozen)
 
 
-def matched(model: Any, patterns: Sequence[str]) -> set[str]:
-    """Names of the weights that patterns match; InputError for one that matches none."""
+def matched(model: Any, patterns: Sequence[str], *, key: str = "freeze") -> set[str]:
+    """Names of the weights that patterns match; InputError for one that matches none. `key` is that of the recipe."""
     names = [name for name, _ in model.named_parameters()]
     found: set[str] = set()
     for pattern in patterns:
         if not (some := {name for name in names if fnmatchcase(name, pattern)}):
             raise input_error(
-                "freeze: no weight of the model has such a name",
+                f"{key}: no weight of the model has such a name",
                 got=pattern,
                 allowed=", ".join(names[:4]) + ", ...",
                 fix=f"write one of them, or a pattern such as `{names[-1].rpartition('.')[0]}.*`",

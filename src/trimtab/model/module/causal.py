@@ -9,6 +9,7 @@ from trimtab.config.transformers_model import TransformersModel
 from trimtab.model.module.module_model import ModuleModel, padded_rows
 from trimtab.model.module.network import network_settings, new_network
 from trimtab.model.module.prompts import NetworkPrompts
+from trimtab.model.neftune import with_noise
 from trimtab.types import PackedBatch, Stream
 
 
@@ -22,6 +23,8 @@ class CausalModule(ModuleModel):
         transposed = with_linear_maps(network)
         super().__init__(config, network, num_ids=config.num_ids, max_positions=max_positions)
         self.pad, self.transposed = pad, transposed
+        self.neftune_alpha: float | None = None
+        """Of the noise on embeddings in training; building a run sets it."""
 
     def forward(self, batch: PackedBatch) -> Float[Tensor, "target_tokens width"]:
         """The vector from which each label is predicted, `output_matrix @ vector` being its scores before any cap."""
@@ -29,9 +32,15 @@ class CausalModule(ModuleModel):
 
     def decode(self, stream: Stream) -> Float[Tensor, "tokens width"]:
         """The output for each token of a stream, all at once."""
-        ids, _, places = padded_rows(stream, self.pad)
+        ids, real, places = padded_rows(stream, self.pad)
+        given = {"input_ids": ids}
+        if self.training and self.neftune_alpha is not None:
+            embedded, lengths = self.network.get_input_embeddings()(ids), real.sum(1, keepdim=True)
+            given = {
+                "inputs_embeds": with_noise(embedded, lengths.expand_as(ids), alpha=self.neftune_alpha)
+            }
         # Without a mask attention is causal; what fills up a row stands behind all of its tokens.
-        found = self.network.base_model(input_ids=ids, use_cache=False)
+        found = self.network.base_model(**given, use_cache=False)
         return self.with_bias_columns(found.last_hidden_state.flatten(0, 1)[places])
 
     def open_prompts(self, *, rows: int, width: int) -> NetworkPrompts:
