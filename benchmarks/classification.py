@@ -46,7 +46,9 @@ def main():
         "--held-out", type=int, default=10**9, help="lines at most, drawn from the held-out ones"
     )
     parser.add_argument("--batch", type=int, default=128, help="lines of a step")
+    parser.add_argument("--max-tokens", type=int, default=128, help="of a line that is read")
     parser.add_argument("--only-pretrained", action="store_true")
+    parser.add_argument("--arms", nargs="*", default=[], help="run those alone whose names hold one of these")
     args = parser.parse_args()
     train, held = split(Path(args.data))
     if args.held_out < len(held):
@@ -59,32 +61,54 @@ def main():
         seed=args.seed,
         train_lines=len(train),
         held_out_lines=len(held),
+        batch=args.batch,
+        max_tokens=args.max_tokens,
         labels={label: sum(each == label for _, each in held) for label in labels},
     )
+
+    def arm(name, work):
+        if not args.arms or any(each in name for each in args.arms):
+            record.arm(name, work)
+
     for name, adapter in PRETRAINED.items() if args.pretrained is not None else ():
         model = {"kind": "pretrained", "path": str(args.pretrained.absolute())}
         changes = {"model": model, **({"adapter": adapter} if adapter else {})}
         rate = RATES[name]
-        record.arm(
+        arm(
             f"{args.pretrained.name}, {name}",
             lambda changes=changes, rate=rate: classifier(
-                train, held, steps=args.steps, seed=args.seed, batch=args.batch, rate=rate, **changes
+                train,
+                held,
+                steps=args.steps,
+                seed=args.seed,
+                batch=args.batch,
+                rate=rate,
+                max_tokens=args.max_tokens,
+                **changes,
             ),
         )
     if args.pretrained is not None:
-        record.arm(
+        arm(
             f"{args.pretrained.name}, all weights, Trainer of transformers",
             lambda: trainer(
-                args.pretrained, train, held, steps=args.steps, seed=args.seed, batch=args.batch
+                args.pretrained,
+                train,
+                held,
+                steps=args.steps,
+                seed=args.seed,
+                batch=args.batch,
+                max_tokens=args.max_tokens,
             ),
         )
     if args.only_pretrained:
         return
-    record.arm("majority class", lambda: majority(train, held))
-    record.arm("naive Bayes on n-grams of 1 to 4 letters", lambda: letters(train, held))
-    record.arm(
+    arm("majority class", lambda: majority(train, held))
+    arm("naive Bayes on n-grams of 1 to 4 letters", lambda: letters(train, held))
+    arm(
         "trimtab, preset tiny",
-        lambda: classifier(train, held, steps=args.steps, seed=args.seed, batch=args.batch),
+        lambda: classifier(
+            train, held, steps=args.steps, seed=args.seed, batch=args.batch, max_tokens=args.max_tokens
+        ),
     )
 
 
@@ -143,7 +167,7 @@ def grams(text):
     return np.concatenate(found).astype(np.int64)
 
 
-def classifier(train, held, *, steps, seed, batch, rate=1e-3, **changes):
+def classifier(train, held, *, steps, seed, batch, max_tokens, rate=1e-3, **changes):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part, rows in (("train", train), ("held", held)):
@@ -154,7 +178,7 @@ def classifier(train, held, *, steps, seed, batch, rate=1e-3, **changes):
                 "train": [{"pairs": "train.tsv", "source": 1, "target": 2}],
                 "valid": {"pairs": "held.tsv", "source": 1, "target": 2},
                 "tokenizer": {"vocabulary_size": 8000, "training_lines": 30000},
-                "max_tokens": 128,
+                "max_tokens": max_tokens,
             },
             "model": {"kind": "encoder", "preset": "tiny"},
             "step": {
@@ -188,7 +212,7 @@ def classifier(train, held, *, steps, seed, batch, rate=1e-3, **changes):
         }
 
 
-def trainer(folder, train, held, *, steps, seed, batch):
+def trainer(folder, train, held, *, steps, seed, batch, max_tokens):
     """The same model by Hugging Face's own tools."""
     import torch
     from transformers import (
@@ -208,8 +232,11 @@ def trainer(folder, train, held, *, steps, seed, batch):
     )
 
     def rows(lines):
-        found = tokenizer([text for text, _ in lines], truncation=True, max_length=128)["input_ids"]
-        return [{"input_ids": ids, "labels": names.index(label)} for ids, (_, label) in zip(found, lines, strict=True)]
+        found = tokenizer([text for text, _ in lines], truncation=True, max_length=max_tokens)["input_ids"]
+        return [
+            {"input_ids": ids, "labels": names.index(label)}
+            for ids, (_, label) in zip(found, lines, strict=True)
+        ]
 
     drawn = random.Random(seed).sample(train, steps * batch)
     with tempfile.TemporaryDirectory() as place:

@@ -14,7 +14,11 @@ SIZES: dict[str, Any] = {
     "num_key_value_heads": 1, "intermediate_size": 48, "max_position_embeddings": 64, "pad_token_id": 2,
     "bos_token_id": 1, "eos_token_id": 2, "initializer_range": 0.2,
 }  # fmt: skip
-GEMMA = {"sliding_window": 8, "query_pre_attn_scalar": 16, "layer_types": ["sliding_attention", "full_attention"]}
+GEMMA = {
+    "sliding_window": 8,
+    "query_pre_attn_scalar": 16,
+    "layer_types": ["sliding_attention", "full_attention"],
+}
 CLASSES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "gpt2": (
         transformers.GPT2Config,

@@ -53,9 +53,9 @@ def test_which_weights_are_trained_follows_from_the_step_alone():
 
     first, last = trained_after(0), trained_after(20)
     assert "decoder.norm.weight" not in last
-    assert last - first == {"embedding.weight"} | {name for name in last if name.startswith("decoder.blocks.0")} | {
-        name for name in last if name.startswith("decoder.blocks.1")
-    }
+    assert last - first == {"embedding.weight"} | {
+        name for name in last if name.startswith("decoder.blocks.0")
+    } | {name for name in last if name.startswith("decoder.blocks.1")}
     assert trained_after(10) == last - {"embedding.weight"} == trained_after(19)
     assert trained_after(9) == first  # as after going back
     assert not unfreezing.begin(9)

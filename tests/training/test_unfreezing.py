@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 
 from tests.pretrained_folder import pretrained_folder
 from tests.pretrained_run import pretrained_recipe
+from trimtab.checkpoint.journal import read_journal
 from trimtab.config.load import load_recipe
 from trimtab.errors import InputError
 from trimtab.launch import train
@@ -41,7 +42,9 @@ def test_weights_join_with_moments_of_their_own_and_the_others_go_on(unfrozen):
     assert differing(saved(unfrozen, 2), saved(unfrozen, 3)) == names - {"decoder.norm.weight"}
     moments = {step: saved(unfrozen, step, "optimizer.safetensors") for step in (2, 3)}
     assert {name.rpartition(".")[0] for name in moments[2]} == early
-    counts = {name.rpartition(".")[0]: int(each) for name, each in moments[3].items() if name.endswith(".step")}
+    counts = {
+        name.rpartition(".")[0]: int(each) for name, each in moments[3].items() if name.endswith(".step")
+    }
     assert counts == {name: 3 if name in early else 1 for name in names - {"decoder.norm.weight"}}
 
 
@@ -62,13 +65,19 @@ def test_the_run_records_what_is_trained_from_which_step_on(unfrozen):
     assert [each["step"] for each in stages] == [1, 3]
     assert stages[0]["parameters"] < stages[1]["parameters"]
     again = load_recipe(unfrozen / "recipe.yaml").recipe.freeze
-    assert [each if isinstance(each, str) else str(each.until) for each in again] == ["decoder.norm.weight", "2 steps"]
+    assert [each if isinstance(each, str) else str(each.until) for each in again] == [
+        "decoder.norm.weight",
+        "2 steps",
+    ]
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"freeze": [{"weights": [LOWER], "until": "4 steps"}], "length": "4 steps"}, "for longer than the run"),
+        (
+            {"freeze": [{"weights": [LOWER], "until": "4 steps"}], "length": "4 steps"},
+            "for longer than the run",
+        ),
         ({"freeze": [{"weights": [LOWER], "until": "2 epochs"}]}, "a number of steps"),
         ({"step.optimizer": {"kind": "adafactor"}}, "cannot take in weights later"),
         ({"step.gradients": "released"}, "cannot take in weights later"),
@@ -79,3 +88,27 @@ def test_what_cannot_unfreeze_is_refused_with_the_recipe(tmp_path, changes, word
     pretrained_folder(tmp_path / "base")
     with pytest.raises(InputError, match=words):
         load_recipe(pretrained_recipe(tmp_path, **{"freeze": FREEZE, **changes}))
+
+
+@pytest.mark.gpu
+def test_recorded_steps_cross_the_boundary_as_plain_ones_do(tmp_path):
+    """Three plain steps are taken behind the boundary before the next recording."""
+    pretrained_folder(tmp_path / "base")
+    losses = {}
+    for graph in ("on", "off"):
+        changes = {
+            "length": "20 steps",
+            "step.cuda_graph": graph,
+            "step.compile": "off",
+            "evaluate.every": "20 steps",
+        }
+        freeze = [{"weights": [LOWER, "embedding.weight"], "until": "8 steps"}]
+        path = pretrained_recipe(
+            tmp_path,
+            freeze=freeze,
+            **changes,
+            **{"step.precision": "bf16_mixed", "checkpoint.every": "20 steps"},
+        )
+        run = train(path, out=tmp_path / graph).run
+        losses[graph] = [line["loss"] for line in read_journal(run / "metrics.jsonl")]
+    assert losses["on"] == pytest.approx(losses["off"], rel=2e-3)

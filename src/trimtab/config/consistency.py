@@ -341,7 +341,10 @@ def _unfreezing(recipe: Recipe) -> Iterator[Complaint]:
         and step.precision != "bf16"
     )
     others = {
-        "step.optimizer": ("" if counts_apart else optimizer.kind, "adamw with float32 states and weights, lion or sgd"),
+        "step.optimizer": (
+            "" if counts_apart else optimizer.kind,
+            "adamw with float32 states and weights, lion or sgd",
+        ),
         "step.gradients": (step.gradients if step.gradients == "released" else "", "kept"),
         "parallel.kind": (recipe.parallel.kind if recipe.parallel.kind == "fsdp" else "", "ddp"),
     }

@@ -41,5 +41,7 @@ def stages_of(frozen: Sequence[Frozen]) -> tuple[FrozenUntil, ...]:
 
 def written(frozen: Sequence[Frozen]) -> str:
     """As messages name them."""
-    texts = [each if isinstance(each, str) else f"{', '.join(each.weights)} until {each.until}" for each in frozen]
+    texts = [
+        each if isinstance(each, str) else f"{', '.join(each.weights)} until {each.until}" for each in frozen
+    ]
     return ", ".join(texts)

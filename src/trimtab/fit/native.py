@@ -31,7 +31,9 @@ def native_shape(recipe: Recipe, vocabulary: Vocabulary) -> Shape:
     shape = shape_of(recipe.model, vocabulary, max_tokens=recipe.data.max_tokens)
     if recipe.adapter is not None:
         return with_adapter(shape, recipe.adapter)
-    never = patterns_of(recipe.freeze)  # of weights that are trained later the planner counts what they need then
+    never = patterns_of(
+        recipe.freeze
+    )  # of weights that are trained later the planner counts what they need then
     return with_frozen(shape, never) if never else shape
 
 

@@ -11,7 +11,9 @@ from trimtab.errors import input_error
 def freeze(model: Any, patterns: Sequence[str]) -> None:
     """Makes weights whose names match a pattern keep their values; InputError for a pattern that matches none, and
     where nothing is left to train."""
-    frozen = set(model.frozen) | matched(model, patterns)  # what the model never trains, as a module its table of sines
+    frozen = set(model.frozen) | matched(
+        model, patterns
+    )  # what the model never trains, as a module its table of sines
     _refuse_all(model, frozen, patterns)
     named = dict(model.named_parameters())
     for name in frozen:
@@ -43,7 +45,8 @@ class Unfreezing:
         nothing is left to train at first."""
         self.model, self.never = model, frozenset(model.frozen)
         self.later = [
-            (int(stage.until.count), frozenset(matched(model, stage.weights)) - self.never) for stage in stages
+            (int(stage.until.count), frozenset(matched(model, stage.weights)) - self.never)
+            for stage in stages
         ]
         _refuse_all(model, set(self.frozen_at(0)), [one for stage in stages for one in stage.weights])
 

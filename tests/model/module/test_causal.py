@@ -14,7 +14,7 @@ from trimtab.data.text_rows import no_source
 from trimtab.export.peft.module import write_adapter
 from trimtab.export.trainer import greedy_texts, row_logits
 from trimtab.inference.pretrained import load_pretrained
-from trimtab.model.lora import add_lora, adapted_maps
+from trimtab.model.lora import adapted_maps, add_lora
 from trimtab.model.module.module_model import PREFIX
 from trimtab.model.peft_tensors import peft_tensors
 from trimtab.progress import Silent
@@ -120,10 +120,7 @@ def test_an_adapter_computes_what_peft_does(made, family, tmp_path):
     folder, _ = made(family)
     model, base = load_pretrained(str(folder)).model, oracle(folder)
     linear = sum(
-        1
-        for block in model.blocks
-        for module in block.modules()
-        if isinstance(module, torch.nn.Linear)
+        1 for block in model.blocks for module in block.modules() if isinstance(module, torch.nn.Linear)
     )
     config = LoraAdapter(rank=3, alpha=6)
     add_lora(model, config, seed=5)

@@ -64,7 +64,8 @@ def read_module(place: Place, family: Family, settings: Mapping[str, Any]) -> Fo
         "num_ids": scored,
         "num_source_ids": rows,
         "dropout": float(dropout) if isinstance(dropout, int | float) else 0.1,
-        "tie_embeddings": family.facts.writes_text and settings.get("tie_word_embeddings", family.tied) is not False,
+        "tie_embeddings": family.facts.writes_text
+        and settings.get("tie_word_embeddings", family.tied) is not False,
     }
     return Found(shape, min(window, UNBOUNDED))
 

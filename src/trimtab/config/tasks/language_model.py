@@ -107,7 +107,9 @@ def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
     tokenizer = recipe.data.tokenizer
     if isinstance(tokenizer, PretrainedTokenizer):
         yield from _pairs_beside_pretrained(recipe)
-    if isinstance(recipe.model, PretrainedModel | TransformersModel) and not isinstance(tokenizer, PretrainedTokenizer):
+    if isinstance(recipe.model, PretrainedModel | TransformersModel) and not isinstance(
+        tokenizer, PretrainedTokenizer
+    ):
         yield Complaint(
             path="data.tokenizer.kind",
             what="a pretrained model knows the ids of its own tokenizer alone",

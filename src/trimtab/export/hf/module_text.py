@@ -32,9 +32,7 @@ def supports(recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
 def write(trained: Trained, model: CausalModule, folder: Path) -> None:
     """Writes weights, settings of model and search, and the tokenizer."""
     write_network(model.network, folder, transposed=model.transposed)
-    settings = {
-        key: value for key, value in json.loads(model.config.settings).items() if key not in OF_FILES
-    }
+    settings = {key: value for key, value in json.loads(model.config.settings).items() if key not in OF_FILES}
     own = {"dtype": "float32", "architectures": [class_name(model.config)]}
     write_object(folder / CONFIG, {**settings, **own})
     write_tokenizer(trained, folder)

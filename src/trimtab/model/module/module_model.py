@@ -100,9 +100,7 @@ class ModuleModel(nn.Module):
 
     def fill(self, path: str, *, sha256: str | None = None) -> Taken:
         """Puts the weights of a folder in; see `network.fill_network`."""
-        return fill_network(
-            self.network, path, sha256=sha256, fresh=self.fresh, transposed=self.transposed
-        )
+        return fill_network(self.network, path, sha256=sha256, fresh=self.fresh, transposed=self.transposed)
 
     def fused_maps(self) -> Iterator[tuple[nn.Module, str, tuple[Part, ...]]]:
         """Each linear map of the layers, for adapters: its owner, its name there, and what it is."""

@@ -79,7 +79,7 @@ def new_network(config: TransformersModel, settings: Any, *, seed: int) -> Any:
         network = getattr(transformers, name)(settings).float()
     output = network.get_output_embeddings()
     if getattr(settings, "attn_logit_softcapping", None) is not None:
-        # The faster kernels of transformers leave the caps of attention scores out without a word.
+        # Of the kernels of transformers that need no further package, this one alone computes these caps.
         network.set_attn_implementation("eager")
     if output is not None and not config.tie_embeddings and _shares(network, output):
         # T5 of transformers 5 makes them one whatever its settings say, until it reads two from a file.

@@ -72,7 +72,9 @@ class AdamW:
         if saved and set(saved) != wanted:
             raise KeyError(f"optimizer state differs in {sorted(set(saved) ^ wanted)[:5]}")
         for name in self.named.keys() - now.keys():
-            self.inner.state.pop(self.named[name], None)  # of a run that goes back to where they were not trained yet
+            self.inner.state.pop(
+                self.named[name], None
+            )  # of a run that goes back to where they were not trained yet
         for name, parameter in now.items() if saved else ():
             shapes = {"step": torch.Size([]), "exp_avg": parameter.shape, "exp_avg_sq": parameter.shape}
             state = {key: saved[f"{name}.{key}"].to(parameter.device) for key in shapes}
