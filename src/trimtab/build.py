@@ -122,8 +122,6 @@ def build(
     if recipe.step.recompute != "none":
         model.recompute_in_backward(recipe.step.recompute)
     model.kernel = "varlen" if packed else "padded"
-    if recipe.step.neftune_alpha is not None:
-        model.neftune_alpha = recipe.step.neftune_alpha
     loss = task.build_loss(recipe, datasets, device=device)
     if compiled:
         if recipe.step.gradients == "released":
@@ -134,9 +132,6 @@ def build(
     if sharded:
         sharding = shard(objective, model, model.blocks, compute=half_of(precision), device=device)
     stepper = build_stepper(recipe, objective, clock=clock, ranks=ranks, sharding=sharding)
-    if stages := stages_of(recipe.freeze):  # behind the optimizer, which holds what is trained later too
-        stepper.unfreezing = Unfreezing(model, stages)
-        stepper.train_weights_of(0)
     if graphed:
         stepper.graphs = StepGraphs(device=device, variant=lambda: loss.truncating, ranks=ranks)
     return Parts(
@@ -223,7 +218,7 @@ def build_stepper(
         )
 
     model = objective.model
-    return Stepper(
+    stepper = Stepper(
         objective=objective,
         loss=objective.compute_loss,
         optimizer=optimizer_of(model)
@@ -238,6 +233,10 @@ def build_stepper(
         released=ReleasedSteps() if step.gradients == "released" else None,
         ranks=ranks,
     )
+    if stages := stages_of(recipe.freeze):  # behind the optimizer, which holds what is trained later too
+        stepper.unfreezing = Unfreezing(model, stages)
+        stepper.train_weights_of(0)
+    return stepper
 
 
 def open_stream(

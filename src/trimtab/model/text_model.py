@@ -9,6 +9,7 @@ import torch
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.run import Recipe
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.kinds import Model, model_of
 from trimtab.model.module.causal import CausalModule
 from trimtab.model.module.network import family_of_model
@@ -93,9 +94,8 @@ def build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.dev
     """The model with its first weights, which follow from the recipe's seed."""
     longest = -(-recipe.data.max_tokens // POSITIONS_MULTIPLE) * POSITIONS_MULTIPLE
     if isinstance(recipe.model, TransformersModel):
-        return module_of(recipe.model, vocabularies.target, max_positions=longest, seed=recipe.seed).to(
-            device
-        )
+        module = module_of(recipe.model, vocabularies.target, max_positions=longest, seed=recipe.seed)
+        return with_noise_of(recipe, module).to(device)
     with drawn_on(device, narrow=recipe.step.precision == "bf16") if draws_there(recipe) else nullcontext():
         model = model_of(
             recipe.model,
@@ -104,7 +104,14 @@ def build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.dev
             max_positions=longest,
             seed=recipe.seed,
         )
-    return model.to(device)
+    return with_noise_of(recipe, model).to(device)
+
+
+def with_noise_of(recipe: Recipe, model: Model) -> Model:
+    """The model with the noise on embeddings that its recipe asks for, which is for language models alone."""
+    if isinstance(model, DecoderOnly | CausalModule):
+        model.neftune_alpha = recipe.step.neftune_alpha
+    return model
 
 
 def draws_there(recipe: Recipe) -> bool:
