@@ -1,7 +1,7 @@
 """A pretrained model that a module of Hugging Face's transformers computes."""
 
 import json
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field, model_validator
 
@@ -65,7 +65,8 @@ class TransformersModel(Settings):
             said: Any = json.loads(self.settings)
         except (ValueError, RecursionError):
             return usual  # making the model says what is wrong with them
-        cap = said.get("final_logit_softcapping", usual) if isinstance(said, dict) else usual
+        given = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+        cap = given.get("final_logit_softcapping", usual)
         return float(cap) if isinstance(cap, int | float) and cap > 0 else None
 
     @model_validator(mode="after")
