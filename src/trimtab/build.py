@@ -1,9 +1,8 @@
 """Introduces the stages to one another: a recipe becomes the parts of a run. Its task brings data, model and loss."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
@@ -11,6 +10,7 @@ from torch import nn
 
 from trimtab.choices import resolve_auto
 from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.freezing import patterns_of, stages_of
 from trimtab.config.run import Recipe
 from trimtab.data.data_stream import DataStream
 from trimtab.data.ledger import Ledger
@@ -18,6 +18,7 @@ from trimtab.device import choose_device, wants_compile
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.distributed.sharding import ShardedOptimizer, Sharding, shard
 from trimtab.errors import input_error
+from trimtab.model.freeze import Unfreezing, freeze
 from trimtab.model.lora import add_lora, narrow_frozen
 from trimtab.run_clock import RunClock, StopRule
 from trimtab.step.clip.build import build_clip
@@ -160,7 +161,7 @@ def untrained_model(task: Task, recipe: Recipe, datasets: Any, *, device: torch.
         narrow = recipe.step.precision == "bf16"
         model = task.build_model(recipe, datasets, device=place_of_first_weights(recipe, device))
         model = model.narrowed(torch.bfloat16).to(device) if narrow else model
-        freeze(model, recipe.freeze)
+        freeze(model, patterns_of(recipe.freeze))
         return model
     # Matrices that will be packed in 4 bits are not on the device before.
     place = torch.device("cpu") if recipe.adapter.quantize_base == "nf4" else device
@@ -217,7 +218,7 @@ def build_stepper(
         )
 
     model = objective.model
-    return Stepper(
+    stepper = Stepper(
         objective=objective,
         loss=objective.compute_loss,
         optimizer=optimizer_of(model)
@@ -232,6 +233,10 @@ def build_stepper(
         released=ReleasedSteps() if step.gradients == "released" else None,
         ranks=ranks,
     )
+    if stages := stages_of(recipe.freeze):  # behind the optimizer, which holds what is trained later too
+        stepper.unfreezing = Unfreezing(model, stages)
+        stepper.train_weights_of(0)
+    return stepper
 
 
 def open_stream(
@@ -283,30 +288,3 @@ def half_of(precision: Resolved) -> torch.dtype | None:
     if precision in WHOLE:
         return None
     return torch.float16 if precision == "fp16_mixed" else torch.bfloat16
-
-
-def freeze(model: Any, patterns: Sequence[str]) -> None:
-    """Makes weights whose names match a pattern keep their values; InputError for a pattern that matches none, and
-    where nothing is left to train."""
-    named = dict(model.named_parameters())
-    frozen = set(model.frozen)  # what the model never trains, as a module its table of sines
-    for pattern in patterns:
-        if not (found := {name for name in named if fnmatchcase(name, pattern)}):
-            raise input_error(
-                "freeze: no weight of the model has such a name",
-                got=pattern,
-                allowed=", ".join([*named][:4]) + ", ...",
-                fix=f"write one of them, or a pattern such as `{[*named][-1].rpartition('.')[0]}.*`",
-            )
-        frozen |= found
-    if len(frozen) == len(named):
-        raise input_error(
-            "freeze: nothing is left to train",
-            got=f"[{', '.join(patterns)}], which match all {len(named)} weights",
-            allowed="patterns that leave some out",
-            fix="freeze the lower layers alone"
-            + (", such as `decoder.blocks.[0-3].*`" if "decoder.blocks.0" in " ".join(named) else ""),
-        )
-    for name in frozen:
-        named[name].requires_grad = False
-    model.frozen = frozenset(frozen)

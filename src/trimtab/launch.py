@@ -63,7 +63,7 @@ from trimtab.training.resumed import (
     newest_line,
     without_paths,
 )
-from trimtab.training.run_facts import note_beginning, note_end
+from trimtab.training.run_facts import note_beginning, note_end, trained
 from trimtab.training.smoke import overfit
 from trimtab.training.stopping import stopped, stopping
 from trimtab.types import TrainState
@@ -310,6 +310,8 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     if prepared.reset:
         commit_reset(prepared, before, state, recorder)
     prepared.progress.message(describe(parts, state))
+    if parts.recipe.freeze:
+        prepared.progress.message(f"trained: {'; '.join(map(str, trained(parts)))}")
     if planned := planned_memory(parts):
         prepared.progress.message(planned)
     if parts.stop_rule.reached(state):

@@ -32,13 +32,14 @@ def make(tokens, rows, num_ids, dtype, seed=0):
     chunk=st.integers(1, 40),
     scale=st.sampled_from([1.0, 0.125]),
     truncate=st.sampled_from([math.inf, 1.2, 1.0, 0.1]),
+    cap=st.sampled_from([math.inf, 30.0, 0.8]),
 )
 def test_it_equals_the_plain_loss_in_values_and_gradients(
-    tokens, num_ids, smoothing, z_loss, chunk, scale, truncate
+    tokens, num_ids, smoothing, z_loss, chunk, scale, truncate, cap
 ):
     rows = -(-num_ids // 64) * 64
     hidden, matrix, labels = make(tokens, rows, num_ids, torch.float64)
-    terms = Terms(num_ids, smoothing, z_loss, truncate)
+    terms = Terms(num_ids, smoothing, z_loss, truncate, cap)
     slow = plain_cross_entropy(hidden, matrix, labels, terms)
     fast = chunked_cross_entropy(hidden, matrix, labels, terms, chunk_bytes=chunk * rows * 4)
     torch.testing.assert_close(fast.objective, slow.objective)
@@ -52,10 +53,10 @@ def test_it_equals_the_plain_loss_in_values_and_gradients(
         torch.testing.assert_close(a, b)
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_in_bf16_it_errs_no_more_than_the_plain_loss_does(smoothing):
+@pytest.mark.parametrize(("smoothing", "cap"), [(0.0, math.inf), (0.1, math.inf), (0.0, 3.0)])
+def test_in_bf16_it_errs_no_more_than_the_plain_loss_does(smoothing, cap):
     hidden, matrix, labels = make(512, 640, 600, torch.float32)
-    terms = Terms(600, smoothing, 1e-4)
+    terms = Terms(600, smoothing, 1e-4, logit_cap=cap)
 
     def run(loss, dtype, autocast, **more):
         inputs = [x.detach().to(dtype).requires_grad_() for x in (hidden, matrix)]

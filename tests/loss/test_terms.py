@@ -45,3 +45,10 @@ def test_terms_are_values_that_cannot_be_changed():
 
 def test_by_default_nothing_is_left_out():
     assert Terms(60).truncate_above == math.inf
+
+
+def test_a_cap_squashes_logits_before_the_softmax():
+    hidden, matrix, labels = some()
+    logits = 2.0 * torch.tanh((hidden @ matrix.T)[:, :60] / 2.0)
+    out = plain_cross_entropy(hidden, matrix, labels, Terms(60, logit_cap=2.0))
+    torch.testing.assert_close(out.loss, F.cross_entropy(logits, labels, reduction="sum"))

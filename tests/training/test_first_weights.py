@@ -62,3 +62,34 @@ def test_other_weights_than_the_recipe_names_are_refused(tmp_path):
     pretrained_folder(tmp_path / "base")
     with pytest.raises(InputError, match=r"model\.sha256: .*base holds other weights"):
         train(pretrained_recipe(tmp_path, **{"model.sha256": "0" * 64}), out=tmp_path / "run")
+
+
+def test_weights_that_are_named_begin_untrained_and_all_others_trained(tuned, tmp_path):
+    shutil.copytree(tuned.parent / "base", tmp_path / "base")
+    changes = {"length": "1 steps", "step.optimizer.learning_rate": 1e-9, "evaluate.every": "1 steps"}
+    changes["step.schedule"] = {"kind": "constant"}
+    new = ["decoder.blocks.1.*"]
+    runs = {
+        name: train(pretrained_recipe(tmp_path, **changes, **more), out=tmp_path / name).run
+        for name, more in {"plain": {}, "new": {"reinitialize": new}, "again": {"reinitialize": new}}.items()
+    }
+    plain, first, again = (resolve_checkpoint(f"{run}@1").load_model() for run in runs.values())
+    far = {name for name in plain if not torch.allclose(plain[name], first[name], atol=1e-4)}
+    assert far
+    assert all(name.startswith("decoder.blocks.1.") for name in far)
+    assert {name for name in plain if name.startswith("decoder.blocks.1.") and plain[name].ndim == 2} <= far
+    assert all(torch.equal(first[name], again[name]) for name in first)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"reinitialize": ["layers.*"]}, "reinitialize: no weight of the model has such a name"),
+        ({"reinitialize": ["*"], "adapter": {"kind": "lora"}}, "checkpoints hold the adapter alone"),
+        ({"reinitialize": ["*"], "model": {"kind": "decoder", "preset": "tiny"}}, "begins untrained are new"),
+    ],
+)
+def test_what_cannot_begin_untrained_is_refused(tuned, tmp_path, changes, words):
+    shutil.copytree(tuned.parent / "base", tmp_path / "base")
+    with pytest.raises(InputError, match=words):
+        train(pretrained_recipe(tmp_path, **changes), out=tmp_path / "run")

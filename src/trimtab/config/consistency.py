@@ -6,8 +6,10 @@ from trimtab.config.adapter import LoraAdapter
 from trimtab.config.documents import document_contradictions
 from trimtab.config.export_targets import obstacles
 from trimtab.config.fitting import fitting_warmup
+from trimtab.config.freezing import stages_of, written
 from trimtab.config.mixing import mixing_contradictions
 from trimtab.config.moving_average import moving_average_contradictions
+from trimtab.config.optimizers import SGD, AdamW, Lion, StableAdamW
 from trimtab.config.problems import Complaint
 from trimtab.config.reserved import reserved_tags
 from trimtab.config.run import Recipe
@@ -39,6 +41,9 @@ def contradictions(recipe: Recipe) -> list[Complaint]:
         _start,
         _adapter,
         _freeze,
+        _reinitialize,
+        _unfreezing,
+        _noise,
         _module,
         _output_multiplier,
         _recorded,
@@ -279,7 +284,7 @@ def _freeze(recipe: Recipe) -> Iterator[Complaint]:
         yield Complaint(
             path="freeze",
             what="an adapter freezes all weights of its model already",
-            got=f"[{', '.join(recipe.freeze)}], with `adapter`",
+            got=f"[{written(recipe.freeze)}], with `adapter`",
             allowed="one of the two",
             fix="leave `freeze` out",
         )
@@ -287,9 +292,81 @@ def _freeze(recipe: Recipe) -> Iterator[Complaint]:
         yield Complaint(
             path="freeze",
             what="frozen weights would keep their random first values",
-            got=f"[{', '.join(recipe.freeze)}], and a model that begins with no trained weights",
+            got=f"[{written(recipe.freeze)}], and a model that begins with no trained weights",
             allowed="a model with `path` or `warm_start`",
             fix="leave `freeze` out, or begin with trained weights: `model.warm_start: RUN`",
+        )
+
+
+def _reinitialize(recipe: Recipe) -> Iterator[Complaint]:
+    if not recipe.reinitialize:
+        return
+    got = f"[{', '.join(recipe.reinitialize)}]"
+    if not recipe.begins_trained:
+        yield Complaint(
+            path="reinitialize",
+            what="all weights of a model that begins untrained are new",
+            got=got,
+            allowed="a model with `path` or `warm_start`",
+            fix="leave it out",
+        )
+    elif recipe.adapter is not None:
+        yield Complaint(
+            path="reinitialize",
+            what="an adapter is trained beside weights that stay as they were, and checkpoints hold the adapter alone",
+            got=f"{got}, with `adapter`",
+            allowed="one of the two",
+            fix="remove `adapter` to train all weights",
+        )
+
+
+def _unfreezing(recipe: Recipe) -> Iterator[Complaint]:
+    """Weights that are frozen for the first steps, where the run never comes to the others, or its optimizer counts the
+    steps of all weights together: the moments of one that joins late would be taken for settled."""
+    stages, optimizer, step = stages_of(recipe.freeze), recipe.step.optimizer, recipe.step
+    if not stages:
+        return
+    if recipe.length.unit == "steps" and stages[-1].until.count >= recipe.length.count:
+        yield Complaint(
+            path="freeze",
+            what="weights are frozen for longer than the run",
+            got=f"until: {stages[-1].until}, with `length: {recipe.length}`",
+            allowed=f"less than {recipe.length}",
+            fix="name the weights without `until` to freeze them for the whole run, or shorten `until`",
+        )
+    counts_apart = isinstance(optimizer, Lion | SGD) or (
+        isinstance(optimizer, AdamW)
+        and not isinstance(optimizer, StableAdamW)
+        and optimizer.states == "float32"
+        and step.precision != "bf16"
+    )
+    others = {
+        "step.optimizer": (
+            "" if counts_apart else optimizer.kind,
+            "adamw with float32 states and weights, lion or sgd",
+        ),
+        "step.gradients": (step.gradients if step.gradients == "released" else "", "kept"),
+        "parallel.kind": (recipe.parallel.kind if recipe.parallel.kind == "fsdp" else "", "ddp"),
+    }
+    for path, (got, allowed) in others.items():
+        if got:
+            yield Complaint(
+                path=path,
+                what="cannot take in weights later in the run, as `freeze` with `until` asks for",
+                got=f"{got}, with `until: {stages[0].until}`",
+                allowed=allowed,
+                fix="change it, or train in two runs: the second begins from the first with `model.warm_start`",
+            )
+
+
+def _noise(recipe: Recipe) -> Iterator[Complaint]:
+    if recipe.step.neftune_alpha is not None and not recipe.facts.continues_texts:
+        yield Complaint(
+            path="step.neftune_alpha",
+            what="noise is added to the embeddings of language models alone",
+            got=f"{recipe.step.neftune_alpha:g}, with `task: {recipe.task}`",
+            allowed="`task: language_model`",
+            fix="leave it out, or use `model.dropout`",
         )
 
 

@@ -46,13 +46,16 @@ def _group(values: Mapping[str, Any], *, indent: int) -> Iterator[str]:
             isinstance(item, Settings) for item in cast("tuple[Any, ...]", value)
         ):
             yield head
-            for item in cast("tuple[Settings, ...]", value):
+            for item in cast("tuple[Any, ...]", value):
                 yield from _item(item, indent=indent)
         else:
             yield f"{head} {_scalar(value)}"
 
 
-def _item(item: Settings, *, indent: int) -> Iterator[str]:
+def _item(item: Any, *, indent: int) -> Iterator[str]:
+    if not isinstance(item, Settings):
+        yield f"{' ' * (indent + 2)}- {_scalar(item)}"
+        return
     lines = list(_group(_fields(item), indent=indent + 4))
     yield f"{' ' * (indent + 2)}- {lines[0].lstrip()}"
     yield from lines[1:]

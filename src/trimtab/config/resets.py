@@ -32,6 +32,7 @@ CHANGES: Mapping[str, Needed] = {
     "recipe.step.ema": "optimizer",
     "recipe.loss": "optimizer",
     "recipe.model.dropout": "optimizer",
+    "recipe.step.neftune_alpha": "optimizer",
     "recipe.step.optimizer.learning_rate": "learning_rate",
     "recipe.step.optimizer.learning_rate_multipliers": "learning_rate",
     "recipe.step.schedule": "schedule",

@@ -11,6 +11,7 @@ from trimtab.config.data import DataConfig
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.export_targets import ExportTarget
+from trimtab.config.freezing import Frozen
 from trimtab.config.guard import GuardConfig
 from trimtab.config.loss import LossConfig
 from trimtab.config.model import EncoderDecoderModel
@@ -134,10 +135,16 @@ class Recipe(Settings):
     adapter: LoraAdapter | None = None
     """Train an adapter beside frozen weights of a pretrained model, or of the run that `model.warm_start` names:
     `adapter: {kind: lora, rank: 16}`. By default all weights are trained."""
-    freeze: tuple[str, ...] = ()
+    freeze: tuple[Frozen, ...] = ()
     """Weights that keep the values that they begin with, by patterns over their names: `[embedding.weight,
-    "decoder.blocks.[0-5].*"]`, or `["encoder.*"]`. They need no gradient and no optimizer state. Only for a model that
-    begins with trained weights, and without `adapter`, which freezes the model by itself."""
+    "decoder.blocks.[0-5].*"]`, or `["encoder.*"]`. They need no gradient and no optimizer state. `{weights: [...],
+    until: 200 steps}` in place of a pattern freezes weights for the first steps alone (gradual unfreezing). Only for a
+    model that begins with trained weights, and without `adapter`, which freezes the model by itself."""
+    reinitialize: tuple[str, ...] = ()
+    """Weights that begin with new random values in a model that begins with trained ones, by patterns over their names:
+    a last layer that is to be replaced, or the upper layers of an encoder before it is fine-tuned on few examples
+    (Zhang et al. 2021, arXiv 2006.05987, section 5). They are those that the model would have without trained weights,
+    and follow from `seed`. Not with `adapter`, which keeps the model as it is."""
     loss: LossConfig = LossConfig()
     """The loss to minimize."""
     step: StepConfig = StepConfig()

@@ -136,6 +136,10 @@ class StepConfig(Settings):
     weight_clip: float | None = Field(default=None, ge=1)
     """After each update, limits the weights of a matrix to this many times its largest initial weight (arXiv
     2407.01704, algorithm 1, with the bound taken from the weights themselves)."""
+    neftune_alpha: float | None = Field(default=None, gt=0, le=1000)
+    """NEFTune (Jain et al. 2023, arXiv 2310.05914, algorithm 1): in training alone, uniform noise is added to the
+    embeddings of language models, of up to this / sqrt(length x dim) for each number, where the length is that of the
+    row. 5 is usual. On short rows the noise is larger than the embeddings; by default there is none."""
     ema: Ema | None = None
     """An exponential moving average of the weights; by default there is none."""
     deterministic: bool = False

@@ -72,14 +72,15 @@ TRANSLATION = TaskFacts(
     pretrained="Marian and OPUS, M2M100 and NLLB, mBART, BART, T5, mT5 and MADLAD",
 )
 LANGUAGE_MODEL = TaskFacts(
-    model_kinds=("decoder", "pretrained"),
+    model_kinds=("decoder", "pretrained", "transformers"),
     other_kinds="a language model has no encoder",
     one_row=True,
     scores_follow_from_the_loss=True,
     metrics=("texts", "translations"),
     continues_texts=True,
     command="trimtab generate",
-    pretrained="Llama, Mistral, Qwen2 and Qwen3",
+    pretrained="Llama, Mistral, Qwen2 and Qwen3; GPT-2, Gemma 1 to 3, Phi, Phi-3, GPT-NeoX and Pythia, OPT, SmolLM3, "
+    "OLMo 2 and StarCoder2",
     defaults=(
         ("loss.label_smoothing", 0.0),
         ("evaluate.metrics", ["perplexity", "byte_perplexity", "bits_per_byte"]),

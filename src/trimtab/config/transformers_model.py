@@ -1,20 +1,22 @@
 """A pretrained model that a module of Hugging Face's transformers computes."""
 
-from typing import ClassVar, Literal
+import json
+from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field, model_validator
 
+from trimtab.config.pretrained.families import FAMILIES
 from trimtab.config.settings import Settings, refused
 
 
 class TransformersModel(Settings):
     """A pretrained model whose layers are a module of Hugging Face's transformers: Marian, M2M100 and NLLB, mBART,
-    BART, T5 and MADLAD for translation; BERT, RoBERTa and DistilBERT for classification. Write `kind: pretrained`; the
+    BART, T5 and MADLAD for translation; GPT-2, Gemma and others for language models; BERT, RoBERTa and DistilBERT for
+    classification. Write `kind: pretrained`; the
     file config.json of the model decides, and the run records what it found. trimtab makes batches, loss, steps and
     checkpoints as for its own models. Rows are padded, and weights train in float32 whatever their precision in the
     files."""
 
-    has_encoder: ClassVar[bool] = True
     reads_prefix: ClassVar[bool] = False
     needs_padding: ClassVar[bool] = True
     """Attention runs over padded rows."""
@@ -47,6 +49,25 @@ class TransformersModel(Settings):
     """Rows of the source's embeddings; read from the files."""
     tie_embeddings: bool = True
     """Whether embeddings and output share a matrix; read from the files."""
+
+    @property
+    def has_encoder(self) -> bool:
+        """Whether it reads a source, or a text to classify, in both directions."""
+        family = FAMILIES.get(self.family)
+        return family is None or not family.facts.continues_texts
+
+    @property
+    def logit_cap(self) -> float | None:
+        """The bound that logits are squashed to by `cap * tanh(logit / cap)`, as in Gemma 2; None for none."""
+        family = FAMILIES.get(self.family)
+        usual = None if family is None else family.logit_cap
+        try:
+            said: Any = json.loads(self.settings)
+        except (ValueError, RecursionError):
+            return usual  # making the model says what is wrong with them
+        given = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+        cap = given.get("final_logit_softcapping", usual)
+        return float(cap) if isinstance(cap, int | float) and cap > 0 else None
 
     @model_validator(mode="after")
     def _is_filled(self) -> "TransformersModel":

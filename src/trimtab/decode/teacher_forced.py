@@ -18,14 +18,17 @@ def label_log_probabilities(
     labels: Int[Tensor, "tokens"],
     *,
     num_ids: int,
+    logit_cap: float | None = None,
 ) -> Float[Tensor, "tokens"]:
     """Natural log-probability of each label, float32; 0 where the label does not count.
 
-    Rows of the matrix from `num_ids` on belong to no softmax.
+    Rows of the matrix from `num_ids` on belong to no softmax. `logit_cap` is that of a model that squashes its logits.
     """
     parts = []
     for start in range(0, len(labels), TOKENS_AT_ONCE):
         logits = F.linear(hidden[start : start + TOKENS_AT_ONCE], output_matrix)[:, :num_ids].float()
+        if logit_cap is not None:
+            logits = logit_cap * torch.tanh(logits / logit_cap)
         chosen = labels[start : start + TOKENS_AT_ONCE]
         found = logits.log_softmax(-1).gather(1, chosen.clamp(min=0)[:, None])[:, 0]
         parts.append(found.masked_fill(chosen == IGNORE, 0.0))

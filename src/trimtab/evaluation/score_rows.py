@@ -66,7 +66,9 @@ def total(scores: Iterable[float]) -> float:
 
 def row_scores(model: Model, pack: PackedBatch) -> Tensor:
     """The natural log-probability of the targets of each row of a pack that count, summed in float64."""
-    found = label_log_probabilities(model(pack), model.output_matrix, pack.labels, num_ids=model.num_ids)
+    found = label_log_probabilities(
+        model(pack), model.output_matrix, pack.labels, num_ids=model.num_ids, logit_cap=model.logit_cap
+    )
     rows = torch.zeros(len(pack.target.cu_seqlens), dtype=torch.float64, device=found.device)
     rows.index_add_(0, pack.target.segments.clamp(max=len(rows) - 1), found.double())
     return rows[: pack.num_segments]
@@ -89,7 +91,12 @@ def in_first_order(scores: list[float], order: np.ndarray) -> np.ndarray:
 def summed_loss(model: LoadedModel, source: Ragged, target: Ragged, *, prompt: np.ndarray) -> float:
     """The summed loss (nats) of rows of which the first `prompt` target tokens are given, without smoothing."""
     network = model.model
-    loss = build_loss(model.recipe.loss, num_ids=model.tokenizers.target.num_ids, device=model.device)
+    loss = build_loss(
+        model.recipe.loss,
+        num_ids=model.tokenizers.target.num_ids,
+        device=model.device,
+        logit_cap=network.logit_cap,
+    )
 
     def score(pack: PackedBatch) -> Tensor:
         return loss(network(pack), network.output_matrix, pack.labels).loss

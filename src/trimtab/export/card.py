@@ -86,7 +86,8 @@ def language_model_words(trained: Trained, name: str, *, class_name: str) -> Car
         pipeline="text-generation",
         hub_tags=("trimtab",),
         about=f"A language model ({class_name}) of {millions:.2f} million parameters, {shape.dim} wide, "
-        f"{shape.layers} layers, {trained.model.num_ids} ids, a window of {trained.recipe.data.max_tokens} tokens",
+        f"{len(trained.model.blocks)} layers, {trained.model.num_ids} ids, a window of "
+        f"{trained.recipe.data.max_tokens} tokens",
         before_use="",
         after_use=way_to_use(trained.recipe, name),
         scores=_scores(trained, UNITS, column="unit"),

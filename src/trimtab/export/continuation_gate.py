@@ -12,7 +12,7 @@ from trimtab.export.gate import BOUND, largest, with_examples
 from trimtab.export.samples import GateText
 from trimtab.export.target import ContinuesPrompts
 from trimtab.export.trainer import greedy_texts, row_logits
-from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.kinds import ContinuesTexts
 
 CONTINUED, WRITTEN = 32, 32
 """Texts that are continued from their first half, to their length, and the most tokens of each."""
@@ -69,7 +69,7 @@ class ContinuationReport:
 
 @torch.inference_mode()
 def compare_continuations(
-    model: DecoderOnly, tokenizer: ExactText, opened: ContinuesPrompts, texts: Sequence[GateText]
+    model: ContinuesTexts, tokenizer: ExactText, opened: ContinuesPrompts, texts: Sequence[GateText]
 ) -> ContinuationReport:
     """The report on an export, against the trainer's model in float32 on the CPU."""
     rows = [[tokenizer.start, *text.ids] for text in texts]
@@ -91,7 +91,7 @@ def compare_continuations(
     )
 
 
-def _worst(model: DecoderOnly, opened: ContinuesPrompts, rows: list[list[int]]) -> float:
+def _worst(model: ContinuesTexts, opened: ContinuesPrompts, rows: list[list[int]]) -> float:
     worst: list[float] = []
     for start in range(0, len(rows), ROWS_AT_ONCE):
         few = rows[start : start + ROWS_AT_ONCE]
@@ -126,7 +126,7 @@ def _score(tokenizer: ExactText, ids: Sequence[int]) -> float:
 
 
 def _continued(
-    model: DecoderOnly, tokenizer: ExactText, opened: ContinuesPrompts, rows: list[list[int]]
+    model: ContinuesTexts, tokenizer: ExactText, opened: ContinuesPrompts, rows: list[list[int]]
 ) -> tuple[tuple[str, ...], int]:
     """What both write after the first half of each row, where it differs; and how many differ by a tie."""
     prompts = [row[: (len(row) + 1) // 2] for row in rows]
@@ -148,7 +148,7 @@ def _continued(
     return tuple(otherwise), ties
 
 
-def _is_tie(model: DecoderOnly, prompt: list[int], one: list[int], other: list[int]) -> bool:
+def _is_tie(model: ContinuesTexts, prompt: list[int], one: list[int], other: list[int]) -> bool:
     """Whether the first tokens that differ have the same logit within the bound."""
     pairs = enumerate(zip(one, other, strict=False))
     place = next((place for place, (left, right) in pairs if left != right), None)

@@ -5,7 +5,6 @@ from itertools import pairwise
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 from trimtab.choices import shape_for
 from trimtab.data.cut import pack_pairs
@@ -19,6 +18,8 @@ from trimtab.decode.stream import stream_of
 from trimtab.decode.teacher_forced import label_log_probabilities
 from trimtab.export.target import Trained
 from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.kinds import ContinuesTexts
+from trimtab.model.module.causal import CausalModule
 from trimtab.model.prompted import Prompted
 from trimtab.types import Ragged
 
@@ -50,7 +51,7 @@ def token_log_probabilities(trained: Trained, source: Ragged, target: Ragged) ->
 def translations(trained: Trained, rows: Sequence[Sequence[int]], *, beam: int) -> list[list[int]]:
     """The best translation of each row of source ids, end symbol included, by the trainer's own beam search."""
     model, target = trained.model, trained.tokenizers.target
-    assert not isinstance(model, DecoderOnly), "a language model continues texts"
+    assert not isinstance(model, DecoderOnly | CausalModule), "a language model continues texts"
     setup = TranslationSetup(
         model=model,
         tokenizer=target,
@@ -63,15 +64,14 @@ def translations(trained: Trained, rows: Sequence[Sequence[int]], *, beam: int) 
     return [list(each.ids) for each in translate_rows(rows, setup)]
 
 
-def row_logits(model: DecoderOnly, rows: Sequence[Sequence[int]]) -> list[torch.Tensor]:
+def row_logits(model: ContinuesTexts, rows: Sequence[Sequence[int]]) -> list[torch.Tensor]:
     """The logits after each token of each row, `tokens vocabulary`."""
-    stream = stream_of(rows, model.embedding.weight.device)
-    logits = F.linear(model.decode(stream), model.output_matrix)[:, : model.num_ids].float()
-    return list(logits.split([len(row) for row in rows]))
+    stream = stream_of(rows, model.output_matrix.device)
+    return list(model.logits(model.decode(stream)).split([len(row) for row in rows]))
 
 
 def greedy_texts(
-    model: DecoderOnly, tokenizer: ExactText, prompts: Sequence[Sequence[int]], *, limits: Sequence[int]
+    model: ContinuesTexts, tokenizer: ExactText, prompts: Sequence[Sequence[int]], *, limits: Sequence[int]
 ) -> list[list[int]]:
     """What the trainer writes greedily after each prompt, the end symbol included."""
     found: list[list[int]] = [[] for _ in prompts]
@@ -80,7 +80,7 @@ def greedy_texts(
         prompts,
         limits=limits,
         symbols=Symbols.of(tokenizer),
-        device=model.embedding.weight.device,
+        device=model.output_matrix.device,
     ):
         for each in step:
             found[each.row].append(each.id)

@@ -22,6 +22,8 @@ from trimtab.export.target import ContinuesPrompts, Target, TargetCard, Trained,
 from trimtab.export.translation_gate import compare_translations
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.kinds import ContinuesTexts
+from trimtab.model.module.causal import CausalModule
 from trimtab.model.module.seq2seq import Seq2SeqModule
 
 README = "README.md"
@@ -94,7 +96,7 @@ class LinesProof:
 class TextsProof:
     """How the export of a model that continues prompts is proven."""
 
-    def __init__(self, trained: Trained, model: DecoderOnly, given: GivenText) -> None:
+    def __init__(self, trained: Trained, model: ContinuesTexts, given: GivenText) -> None:
         """Raises InputError if references or tags are given, which a text does not have."""
         self.trained, self.model, self.given = trained, model, _text(given)
 
@@ -122,7 +124,7 @@ def proof_of(trained: Trained, given: GivenText) -> LinesProof | TextsProof:
     match trained.model:
         case EncoderDecoder() | Seq2SeqModule():
             return LinesProof(trained, given)
-        case DecoderOnly() as model:
+        case DecoderOnly() | CausalModule() as model:
             return TextsProof(trained, model, given)
         case _:
             assert_never(trained.model)

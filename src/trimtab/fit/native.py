@@ -8,6 +8,7 @@ from typing import assert_never
 from trimtab.config.adapter import LoraAdapter
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.encoder_model import EncoderModel
+from trimtab.config.freezing import patterns_of
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.positions import PositionSettings, RelativeBias
 from trimtab.config.run import Model, Recipe
@@ -30,7 +31,10 @@ def native_shape(recipe: Recipe, vocabulary: Vocabulary) -> Shape:
     shape = shape_of(recipe.model, vocabulary, max_tokens=recipe.data.max_tokens)
     if recipe.adapter is not None:
         return with_adapter(shape, recipe.adapter)
-    return with_frozen(shape, recipe.freeze) if recipe.freeze else shape
+    never = patterns_of(
+        recipe.freeze
+    )  # of weights that are trained later the planner counts what they need then
+    return with_frozen(shape, never) if never else shape
 
 
 def shape_of(model: Model, vocabulary: Vocabulary, *, max_tokens: int) -> Shape:

@@ -22,6 +22,7 @@ from trimtab.inference.generator import Generator
 from trimtab.inference.load import load_model
 from trimtab.inference.pretrained import is_pretrained, load_pretrained
 from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.module.causal import CausalModule
 from trimtab.model.prompted import Prompted
 
 GPU_BATCH_TOKENS = 65536
@@ -81,7 +82,7 @@ def with_adapter(generator: Generator, folder: Path | str) -> Generator:
     if not isinstance(generator.model, Prompted):
         raise takes_no_adapter(generator.name)
     model = adapted_copy(generator.model.model, Path(folder), base=generator.name)
-    assert isinstance(model, DecoderOnly), "a copy is of the same class"
+    assert isinstance(model, DecoderOnly | CausalModule), "a copy is of the same class"
     return replace(generator, model=Prompted(model))
 
 

@@ -5,15 +5,18 @@ from pathlib import Path
 
 import torch
 
+from trimtab.config.pretrained.fill import read_pretrained_model
 from trimtab.config.pretrained.place import CONFIG, GGUF, find_pretrained
-from trimtab.config.pretrained.shapes import read_shape
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.tokenizer import PretrainedTokenizer
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.data.exact_text import ExactText
 from trimtab.data.pretrained_tokenizer import read_pretrained
 from trimtab.device import choose_device
 from trimtab.inference.adapter_folder import put_adapter
 from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.kinds import ContinuesTexts
+from trimtab.model.module.causal import CausalModule
 from trimtab.model.pretrained import take_pretrained
 from trimtab.step.precision import resolve_precision
 
@@ -25,7 +28,7 @@ MOST_POSITIONS = 32_768
 class PretrainedText:
     """A pretrained model with what belongs to it."""
 
-    model: DecoderOnly
+    model: ContinuesTexts
     tokenizer: ExactText
     window: int
     """Most tokens that it has learned to read."""
@@ -44,17 +47,22 @@ def load_pretrained(spec: str, *, device: str | None = None, adapter: str | None
     """
     device_ = choose_device(device)
     place = find_pretrained(spec, folder=Path.cwd(), key="model")
-    found = read_shape(place)
-    config = PretrainedModel(path=str(place.path), **found.shape)
-    told = PretrainedTokenizer(path=str(place.path), vocabulary_size=config.num_ids)
+    found, kind = read_pretrained_model(place, task="language_model")
+    path, window = str(place.path), min(found.window, MOST_POSITIONS)
+    told = PretrainedTokenizer(path=path, vocabulary_size=found.shape["num_ids"])
     tokenizer = read_pretrained(told, key="model")
-    window = min(found.window, MOST_POSITIONS)
-    model = DecoderOnly(config, num_ids=config.num_ids, max_positions=window, seed=0)
-    taken = take_pretrained(model, config.path)
+    if kind == "transformers":
+        config = TransformersModel(path=path, **found.shape)
+        model = CausalModule(config, max_positions=window, pad=tokenizer.pad, seed=0)
+        taken = model.fill(path)
+    else:
+        native = PretrainedModel(path=path, **found.shape)
+        model = DecoderOnly(native, num_ids=native.num_ids, max_positions=window, seed=0)
+        taken = take_pretrained(model, path)
     if adapter is not None:
         put_adapter(model, Path(adapter), base=spec, sha256=taken.sha256)
     if device_.type == "cuda":
         half = torch.float16 if resolve_precision("auto", device_) == "fp16_mixed" else torch.bfloat16
         model = model.half_precision_copy(half)
-        model.kernel = "varlen"
+        model.kernel = "padded" if kind == "transformers" else "varlen"
     return PretrainedText(model.to(device_).eval(), ExactText(tokenizer), window, device_)

@@ -24,6 +24,8 @@ def plain_cross_entropy(
     truncation with a threshold, arXiv 2310.00840.
     """
     logits = F.linear(hidden, matrix)[:, : terms.num_ids].to(torch.promote_types(hidden.dtype, torch.float32))
+    if terms.caps:
+        logits = terms.logit_cap * torch.tanh(logits / terms.logit_cap)
     log_z = logits.logsumexp(1)
     counts = labels != IGNORE
     picked = logits.gather(1, labels.clamp(min=0)[:, None]).squeeze(1)

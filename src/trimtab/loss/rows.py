@@ -50,6 +50,8 @@ def add_to_sums(
     wide = logits[:, : max(0, terms.num_ids - first_row)].to(sums.dtype)
     if not wide.shape[1]:
         return
+    if terms.caps:
+        wide = capped(wide, terms)
     largest, total, squares, plain, picked = sums
     larger = torch.maximum(largest, wide.amax(1))
     shrink = (largest - larger).exp_()
@@ -79,10 +81,15 @@ def to_gradient(
     """
     columns = max(0, terms.num_ids - first_row)
     logits[:, columns:] = 0
-    part = logits[:, :columns]
+    part = place_of_part = logits[:, :columns]
     if not part.shape[1]:
         return
     log_z, keeps = log_partition(sums), kept(labels, sums, terms)
+    slope: Tensor | None = None
+    if terms.caps:
+        squashed = capped(part.to(sums.dtype), terms)
+        slope = 1 - (squashed / terms.logit_cap).square_()
+        part = squashed
     # Few passes over the logits are most of what the loss costs outside the products: an infinite partition makes a
     # row's chances zero without one.
     shift = log_z.masked_fill(~keeps, math.inf)[:, None]
@@ -95,8 +102,15 @@ def to_gradient(
     place, here = places(labels, first_row, part.shape[1])
     lines = torch.arange(len(place), device=place.device)
     gradient[lines, place] -= (here & keeps).to(gradient.dtype) * (1 - terms.label_smoothing)
-    if gradient is not part:
-        part.copy_(gradient)
+    if slope is not None:
+        gradient *= slope
+    if gradient is not place_of_part:
+        place_of_part.copy_(gradient)
+
+
+def capped(logits: Float[Tensor, "tokens rows"], terms: Terms) -> Float[Tensor, "tokens rows"]:
+    """Logits that are squashed to the cap of the terms."""
+    return (logits / terms.logit_cap).tanh_().mul_(terms.logit_cap)
 
 
 def loss_output(labels: Int[Tensor, "tokens"], sums: Sums, terms: Terms) -> LossOutput:

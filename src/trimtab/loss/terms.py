@@ -17,11 +17,19 @@ class TermsOfLoss(NamedTuple):
     """Weight of (log Z)²."""
     truncate_above: float = math.inf
     """Labels whose error norm is larger are left out of the objective; infinity leaves out none."""
+    logit_cap: float = math.inf
+    """Logits are squashed to `cap * tanh(logit / cap)`, as Gemma 2 does (arXiv 2408.00118, section 2); infinity leaves
+    them as they are."""
 
     @property
     def truncates(self) -> bool:
         """Whether labels may be left out."""
         return self.truncate_above < math.inf
+
+    @property
+    def caps(self) -> bool:
+        """Whether logits are squashed."""
+        return self.logit_cap < math.inf
 
 
 class Terms(TermsOfLoss):
@@ -33,7 +41,12 @@ class Terms(TermsOfLoss):
     __slots__ = ()
 
     def __new__(
-        cls, num_ids: int, label_smoothing: float = 0.0, z_loss: float = 0.0, truncate_above: float = math.inf
+        cls,
+        num_ids: int,
+        label_smoothing: float = 0.0,
+        z_loss: float = 0.0,
+        truncate_above: float = math.inf,
+        logit_cap: float = math.inf,
     ) -> "Terms":
         """Checked, as one tuple."""
         return super().__new__(
@@ -54,5 +67,11 @@ class Terms(TermsOfLoss):
                 name="Terms.truncate_above",
                 above=0.0,
                 fix="pass an error norm between 0 and sqrt(2), or leave it out",
+            ),
+            real_number(
+                logit_cap,
+                name="Terms.logit_cap",
+                above=0.0,
+                fix="pass the final_logit_softcapping of the model's config.json, or leave it out",
             ),
         )

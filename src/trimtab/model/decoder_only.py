@@ -4,12 +4,13 @@ import math
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.model.block import DecoderBlock
 from trimtab.model.decoder_init import first_std, init_decoder
+from trimtab.model.neftune import with_noise
 from trimtab.model.positions.build import Sizes, build_positions
 from trimtab.model.prefix_attention import prefix_layout_of
 from trimtab.model.sequence_layout import sequence_layout
@@ -34,6 +35,8 @@ class DecoderOnly(Transformer):
         segment may be longer than `max_positions` tokens."""
         super().__init__(config, num_ids=num_ids, max_positions=max_positions)
         self.config = config
+        self.neftune_alpha: float | None = None
+        """Of the noise on embeddings in training; building a run sets it."""
         rows = -(-num_ids // 64) * 64
         self.embedding = nn.Embedding(rows, config.dim)
         self.output = None if config.tie_embeddings else nn.Embedding(rows, config.dim)
@@ -71,7 +74,10 @@ class DecoderOnly(Transformer):
 
     def embed_target(self, stream: Stream) -> Float[Tensor, "tokens dim"]:
         """Vectors of the tokens, with what their positions add, in the residual stream's precision."""
-        x = self.target_positions.embed(self.embedding(stream.ids), stream.positions)
+        x = self.embedding(stream.ids)
+        if self.training and self.neftune_alpha is not None:
+            x = with_noise(x, lengths_of(stream), alpha=self.neftune_alpha)
+        x = self.target_positions.embed(x, stream.positions)
         if self.config.residual == "half" and products_are_bfloat16_on_gpu(x.device):
             x = x.to(torch.bfloat16)
         return F.dropout(x, self.config.dropout, self.training)
@@ -89,6 +95,11 @@ class DecoderOnly(Transformer):
     def blocks(self) -> tuple[nn.Module, ...]:
         """The layers."""
         return (*self.decoder.blocks,)
+
+
+def lengths_of(stream: Stream) -> Int[Tensor, "tokens"]:
+    """Of the segment of each token."""
+    return stream.cu_seqlens.diff()[stream.segments]
 
 
 def products_are_bfloat16_on_gpu(device: torch.device) -> bool:

@@ -6,9 +6,12 @@ from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.module.causal import CausalModule
 from trimtab.model.module.seq2seq import Seq2SeqModule
 
-Model = EncoderDecoder | DecoderOnly | Seq2SeqModule
+ContinuesTexts = DecoderOnly | CausalModule
+"""Language models."""
+Model = EncoderDecoder | ContinuesTexts | Seq2SeqModule
 
 
 def model_of(

@@ -138,7 +138,8 @@ def peft_settings_of_module(config: LoraAdapter, model: ModuleModel, *, base: st
     chosen = [each.name.removeprefix(OF_NETWORK) for each in adapted_maps(model)]
     head = sorted({_head_of(name) for name in model.head_names})
     return peft_settings(config, base=base) | {
-        "task_type": "SEQ_CLS" if head else "SEQ_2_SEQ_LM",
+        "task_type": "SEQ_CLS" if head else "SEQ_2_SEQ_LM" if model.config.has_encoder else "CAUSAL_LM",
+        "fan_in_fan_out": bool(model.transposed),
         "target_modules": shortest_names(model.network, chosen),
         "modules_to_save": head or None,
     }
@@ -171,8 +172,8 @@ def settings_of_peft(
     on linear maps of the layers. Of one on a module of transformers the names of its `tensors` say which maps it has,
     and whether a head."""
     for key, allowed in PLAIN.items():
-        if tensors is not None and key == "modules_to_save":
-            continue  # a tensor too many or too few is found when they are taken
+        if tensors is not None and key in ("modules_to_save", "fan_in_fan_out"):
+            continue  # a tensor too many, too few or of another shape is found when they are taken
         if key in said and said[key] not in allowed:
             raise input_error(
                 f"{name}: trimtab reads plain LoRA and DoRA alone",

@@ -9,7 +9,9 @@ import torch
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.run import Recipe
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.kinds import Model, model_of
+from trimtab.model.module.causal import CausalModule
 from trimtab.model.module.network import family_of_model
 from trimtab.model.module.seq2seq import Seq2SeqModule, forced_by
 
@@ -37,11 +39,17 @@ class Framed(Protocol):
 
 
 @runtime_checkable
-class PretrainedVocabulary(Vocabulary, Protocol):
-    """The tokenizer of a pretrained translator."""
+class Padded(Protocol):
+    """A tokenizer that fills rows up."""
 
     pad: int
-    """What fills rows up."""
+    """With what."""
+
+
+@runtime_checkable
+class PretrainedVocabulary(Vocabulary, Padded, Protocol):
+    """The tokenizer of a pretrained translator."""
+
     frame: Framed
 
 
@@ -62,8 +70,12 @@ class Vocabularies(Protocol):
 
 def module_of(
     config: TransformersModel, target: Vocabulary, *, max_positions: int, seed: int
-) -> Seq2SeqModule:
-    """The module of a pretrained translator with first weights, which those of its files will replace."""
+) -> Seq2SeqModule | CausalModule:
+    """The module of a pretrained translator or language model with first weights, which those of its files will
+    replace."""
+    if not config.has_encoder:
+        assert isinstance(target, Padded), "every tokenizer is"
+        return CausalModule(config, max_positions=max_positions, pad=target.pad, seed=seed)
     assert isinstance(target, PretrainedVocabulary), "other tokenizers are refused with the recipe"
     before = target.frame.before
     return Seq2SeqModule(
@@ -82,9 +94,8 @@ def build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.dev
     """The model with its first weights, which follow from the recipe's seed."""
     longest = -(-recipe.data.max_tokens // POSITIONS_MULTIPLE) * POSITIONS_MULTIPLE
     if isinstance(recipe.model, TransformersModel):
-        return module_of(recipe.model, vocabularies.target, max_positions=longest, seed=recipe.seed).to(
-            device
-        )
+        module = module_of(recipe.model, vocabularies.target, max_positions=longest, seed=recipe.seed)
+        return with_noise_of(recipe, module).to(device)
     with drawn_on(device, narrow=recipe.step.precision == "bf16") if draws_there(recipe) else nullcontext():
         model = model_of(
             recipe.model,
@@ -93,7 +104,14 @@ def build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.dev
             max_positions=longest,
             seed=recipe.seed,
         )
-    return model.to(device)
+    return with_noise_of(recipe, model).to(device)
+
+
+def with_noise_of(recipe: Recipe, model: Model) -> Model:
+    """The model with the noise on embeddings that its recipe asks for, which is for language models alone."""
+    if isinstance(model, DecoderOnly | CausalModule):
+        model.neftune_alpha = recipe.step.neftune_alpha
+    return model
 
 
 def draws_there(recipe: Recipe) -> bool:

@@ -2,9 +2,10 @@
 
 import copy
 from collections.abc import Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -62,6 +63,15 @@ class Transformer(nn.Module):
         """Whether attention runs over padded rows: where the model is set so, and where positions add a bias to the
         scores, which the flat kernels cannot do."""
         return self.kernel == "padded" or self.has_bias
+
+    logit_cap: ClassVar[None] = None
+    """Logits are products, and are not squashed."""
+
+    def logits(self, hidden: Float[Tensor, "tokens dim"]) -> Float[Tensor, "tokens vocabulary"]:
+        """The scores of the vocabulary by each vector, in float32 or wider."""
+        matrix = self.output_matrix[: self.num_ids]
+        found = F.linear(hidden, matrix.to(hidden.dtype))
+        return found.to(torch.promote_types(found.dtype, torch.float32))
 
     def wrongly_tied(self) -> str:
         """Which matrices are not tied as the settings say; empty where all are."""

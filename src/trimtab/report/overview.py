@@ -148,6 +148,10 @@ def _model(run: RunData) -> str:
         parts.append(f"{human(run.checkpoints[-1].parameters)} parameters")
     if precision := run.value("step.precision"):
         parts.append(str(precision))
+    for stage in run.facts.get("trained") or ():
+        if isinstance(stage, dict) and {"step", "parameters"} <= stage.keys():
+            since = "" if stage["step"] == 1 else f" from step {stage['step']:,} on"
+            parts.append(f"{human(stage['parameters'])} trained{since}")
     return ", ".join(part for part in parts if part)
 
 

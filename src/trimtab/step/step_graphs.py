@@ -139,6 +139,12 @@ class StepGraphs:
                 torch.cuda.synchronize(self.device)
             self.recordings.clear()
 
+    def start_over(self) -> None:
+        """Forgets the recordings, and takes plain steps before it records again, as in the beginning: other weights are
+        trained from here on, whose moments begin."""
+        self.close()
+        self.warmed.clear()
+
     def record(
         self,
         shape: Hashable,

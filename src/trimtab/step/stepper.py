@@ -57,6 +57,19 @@ class Truncates(Protocol):
     """Whether it does so in the step at hand."""
 
 
+@runtime_checkable
+class Unfreezes(Protocol):
+    """What decides which weights are trained."""
+
+    def begin(self, step: int) -> bool:
+        """Freezes what is frozen when so many steps have been taken, and nothing else; whether that is a change."""
+        ...
+
+    def described(self) -> list[tuple[int, int, int]]:
+        """Of each stage the first step, counted from 1, and how many weights and numbers it trains."""
+        ...
+
+
 @dataclass(slots=True)
 class Stepper:
     """Takes the steps of a run, each a function of where the run is."""
@@ -77,17 +90,25 @@ class Stepper:
     """Takes the steps where they are recorded."""
     released: ReleasedSteps | None = None
     """Takes the steps where gradients are used within the backward pass."""
+    unfreezing: Unfreezes | None = None
+    """Where some weights are frozen for the first steps alone."""
     ranks: Ranks = ONE_RANK
     """The processes that take each step together."""
 
     def begin(self, state: TrainState) -> None:
-        """Prepares the next step: its dropout, whether its loss truncates, and whether it is left out because it lies
-        near a step that damaged the run. All of it follows from where the run is."""
+        """Prepares the next step: its dropout, which weights it trains, whether its loss truncates, and whether it is
+        left out because it lies near a step that damaged the run. All of it follows from where the run is."""
+        self.train_weights_of(state.step)
         after = self.truncate_after
         self.loss.truncating = after is not None and self.clock.share(after, state) >= 1
         masked = state.guard.get("masked", ())
         self.gate.masked = any(first <= state.step + 1 <= last for first, last in masked)
         self.reseed(state.step)
+
+    def train_weights_of(self, step: int) -> None:
+        """Sets which weights are trained when so many steps have been taken; a recorded step trains others no more."""
+        if self.unfreezing is not None and self.unfreezing.begin(step) and self.graphs is not None:
+            self.graphs.start_over()
 
     def reseed(self, step: int) -> None:
         """Makes dropout a function of the seed, the step and the rank, so that nothing of it needs to be saved."""

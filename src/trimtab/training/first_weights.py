@@ -1,11 +1,16 @@
 """The weights that a run begins from, where they are not untrained ones: of another run, or of a pretrained model."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
 
 from trimtab.build import Parts
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.distributed.sharding import Sharding
+from trimtab.model.freeze import matched
 from trimtab.model.lora import begin_adapter, described
 from trimtab.model.pretrained import take_pretrained
 from trimtab.progress import Progress
@@ -20,14 +25,36 @@ def begin_from_weights(parts: Parts, *, progress: Progress) -> None:
     """
     if parts.sharding is not None:
         _begin_divided(parts, parts.sharding, progress=progress)
-    elif parts.recipe.model.warm_start is not None:
-        warm_start(parts, progress=progress)
-    elif isinstance(parts.recipe.model, PretrainedModel | TransformersModel):
-        _pretrained_start(parts, parts.recipe.model, progress=progress)
+    elif parts.recipe.begins_trained:
+        new = _untrained(parts.model, parts.recipe.reinitialize)
+        if isinstance(parts.recipe.model, PretrainedModel | TransformersModel):
+            _pretrained_start(parts, parts.recipe.model, progress=progress)
+        else:
+            warm_start(parts, progress=progress)
+        _put_back(parts, new, progress=progress)
     if parts.recipe.adapter is not None:
         begin_adapter(parts.model)
         parts.stepper.optimizer.load_state_tensors({})  # a moving average of the weights begins from these
         progress.message(described(parts.model, parts.recipe.adapter))
+
+
+def _untrained(model: nn.Module, patterns: Sequence[str]) -> dict[str, Tensor]:
+    """Copies of the weights whose names match, as they are before trained ones are put in; InputError for a pattern
+    that matches none."""
+    names = matched(model, patterns, key="reinitialize")
+    return {name: each.detach().clone() for name, each in model.named_parameters() if name in names}
+
+
+@torch.no_grad()
+def _put_back(parts: Parts, weights: Mapping[str, Tensor], *, progress: Progress) -> None:
+    """Gives weights the values that they had."""
+    if not weights:
+        return
+    named = dict(parts.model.named_parameters())
+    for name, tensor in weights.items():
+        named[name].copy_(tensor)
+    parts.stepper.optimizer.load_state_tensors({})  # a moving average of the weights begins from these
+    progress.message(f"reinitialize: {len(weights)} of {len(named)} weights begin untrained")
 
 
 def load_frozen_weights(parts: Parts) -> None:

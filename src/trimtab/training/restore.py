@@ -21,10 +21,12 @@ def restore(parts: Parts, checkpoint: Checkpoint, *, reset: Collection[Reset] = 
         load_checkpoint_weights(parts.model, weights)
     else:
         parts.sharding.load(parts.model.state_dict(), weights)
+    state = checkpoint.load_state()
+    # Moments are of the weights that the last step trained.
+    parts.stepper.train_weights_of(max(0, state.step - 1))
     # From nothing, a moving average begins with the weights as they are now.
     moments = {} if "optimizer" in reset else checkpoint.load_optimizer()
     parts.stepper.optimizer.load_state_tensors(moments)
-    state = checkpoint.load_state()
     parts.stepper.from_dict(kept_by_the_guard(state.guard, reset))
     if "data" not in reset:
         parts.ledger.corpora[:] = Ledger.from_dict(state.data).corpora

@@ -5,7 +5,7 @@ import os
 import platform
 import sys
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -30,8 +30,31 @@ def note_beginning(run: RunFolder, parts: Checked) -> None:
                 "command": [os.path.basename(sys.argv[0]), *sys.argv[1:]],
                 "examples": examples(parts),
                 **({"memory": {"planned": planned}} if planned else {}),
+                **({"trained": [each._asdict() for each in trained(parts)]} if parts.recipe.freeze else {}),
             },
         )
+
+
+class Trained(NamedTuple):
+    """What is trained from one step of a run on."""
+
+    step: int
+    """The first, counted from 1."""
+    weights: int
+    parameters: int
+    """Numbers in them."""
+
+    def __str__(self) -> str:
+        return f"from step {self.step:,} on {self.weights:,} weights, {self.parameters:,} parameters"
+
+
+def trained(parts: Checked) -> list[Trained]:
+    """What the recipe does not freeze, from step to step."""
+    unfreezing = parts.stepper.unfreezing
+    if unfreezing is not None:
+        return [Trained(*each) for each in unfreezing.described()]
+    sizes = [weight.numel() for weight in parts.model.parameters() if weight.requires_grad]
+    return [Trained(1, len(sizes), sum(sizes))]
 
 
 def note_end(run: RunFolder, parts: Checked) -> None:

@@ -5,6 +5,8 @@ from trimtab.checks.conversion.conversations import write_corpora
 from trimtab.checks.conversion.draft import Draft, scalar
 from trimtab.checks.conversion.step import write_rest, write_step
 
+MOST_NOISE = 1000
+"""Of `step.neftune_alpha`."""
 LONGEST = 1024
 """Tokens of a row where no length is written."""
 
@@ -27,15 +29,22 @@ def write_language_model(draft: Draft) -> None:
         draft.say(f"model: {{kind: pretrained, path: {scalar(name.value)}}}", comment=draft.origin(name))
     else:
         draft.note(
-            "no model is named there: name the folder of a Llama, Mistral or Qwen model in `model.path`"
+            "no model is named there: name the folder of a language model in `model.path`, such as SmolLM2 or Qwen3"
         )
         draft.say("model: {kind: pretrained, path: MODEL}", comment="no model is named there")
     write_adapter(draft)
     _write_loss(draft)
     draft.say()
     write_step(draft, longest=number)
+    _write_noise(draft)
     write_rest(draft, metrics="loss", has_validation=bool(draft.run.value("validation")))
     draft.account(draft.run.setting("output_dir"))
+
+
+def _write_noise(draft: Draft) -> None:
+    alpha = draft.take("neftune_alpha")
+    if alpha is not None and 0 < alpha.value <= MOST_NOISE:
+        draft.put("neftune_alpha", alpha.value, level=1, source=alpha)
 
 
 def _write_loss(draft: Draft) -> None:

@@ -29,6 +29,10 @@ class Family:
     """The setting that bounds the length of a text; None where nothing does, as with relative positions."""
     reserved_positions: int = 0
     """Positions of the window that no token has: those up to the padding id, which RoBERTa counts on from."""
+    tied: bool = True
+    """Whether embeddings and output share a matrix where the settings do not say."""
+    logit_cap: float | None = None
+    """The bound of the logits where the settings do not say, see `TransformersModel.logit_cap`."""
 
     @property
     def facts(self) -> TaskFacts:
@@ -38,6 +42,24 @@ class Family:
 
 NATIVE = Family(task="language_model")
 MBART = Family(task="translation", class_name="MBartForConditionalGeneration", tokens="language first")
+
+
+def _decoder(
+    class_name: str,
+    *,
+    dropout: str = "attention_dropout",
+    window: str = "max_position_embeddings",
+    tied: bool = True,
+    logit_cap: float | None = None,
+) -> Family:
+    return Family(
+        task="language_model",
+        class_name=class_name,
+        dropout=dropout,
+        window=window,
+        tied=tied,
+        logit_cap=logit_cap,
+    )
 
 
 def _t5(class_name: str) -> Family:
@@ -59,6 +81,17 @@ FAMILIES: Mapping[str, Family] = {
     "mistral": NATIVE,
     "qwen2": NATIVE,
     "qwen3": NATIVE,
+    "gpt2": _decoder("GPT2LMHeadModel", dropout="resid_pdrop", window="n_positions"),
+    "gemma": _decoder("GemmaForCausalLM"),
+    "gemma2": _decoder("Gemma2ForCausalLM", logit_cap=30.0),
+    "gemma3_text": _decoder("Gemma3ForCausalLM"),
+    "phi": _decoder("PhiForCausalLM", dropout="resid_pdrop", tied=False),
+    "phi3": _decoder("Phi3ForCausalLM", dropout="resid_pdrop", tied=False),
+    "gpt_neox": _decoder("GPTNeoXForCausalLM", dropout="hidden_dropout", tied=False),
+    "opt": _decoder("OPTForCausalLM", dropout="dropout"),
+    "smollm3": _decoder("SmolLM3ForCausalLM"),
+    "olmo2": _decoder("Olmo2ForCausalLM", tied=False),
+    "starcoder2": _decoder("Starcoder2ForCausalLM", dropout="residual_dropout"),
     "marian": Family(task="translation", class_name="MarianMTModel"),
     "pegasus": Family(task="translation", class_name="PegasusForConditionalGeneration"),
     "m2m_100": Family(

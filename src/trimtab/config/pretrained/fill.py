@@ -44,7 +44,7 @@ def with_pretrained(tree: Any, *, folder: Path, begun: Path | None = None) -> St
         again = _with_tokenizer({**tree, "model": filled}, group(own, "data").get("tokenizer"))
         return Started(_within(again, group(own, "data").get("max_tokens", LONGEST)))
     place = find_pretrained(path, folder=folder)
-    found, kind = _found(place, task=str(tree.get("task", "translation")))
+    found, kind = read_pretrained_model(place, task=str(tree.get("task", "translation")))
     _refuse_others(model, found, path=path)
     window = group(tree, "data").get("max_tokens", 0)
     if isinstance(window, int) and window > found.window:
@@ -56,8 +56,9 @@ def with_pretrained(tree: Any, *, folder: Path, begun: Path | None = None) -> St
     return Started(_within(filled, found.window), (f"the sizes of the model are those of {path}",))
 
 
-def _found(place: Place, *, task: str) -> tuple[Found, str]:
-    """What the files say, and the kind of model that computes it."""
+def read_pretrained_model(place: Place, *, task: str) -> tuple[Found, str]:
+    """What the files say, and the kind of model that computes it. Raises InputError for files of another task, of a
+    family that is not supported, or with settings that trimtab cannot compute."""
     if place.is_gguf:
         check_task(NATIVE, "GGUF", task=task, name=str(place.path))
         return read_shape(place), "pretrained"

@@ -26,7 +26,7 @@ NOT_KEPT = (
     "dtype",
     "quantization_config",
 )
-WIDTHS = ("d_model", "hidden_size", "dim")
+WIDTHS = ("d_model", "hidden_size", "n_embd", "dim")
 UNBOUNDED = 65536
 LARGEST = 10_000_000
 
@@ -56,7 +56,7 @@ def read_module(place: Place, family: Family, settings: Mapping[str, Any]) -> Fo
                 fix="download the file again",
             )
     window = UNBOUNDED if family.window is None else settings[family.window] - family.reserved_positions
-    dropout = settings.get(family.dropout, 0.1)
+    dropout = settings.get(family.dropout, 0.0 if family.facts.continues_texts else 0.1)
     shape: dict[str, Any] = {
         "family": settings["model_type"],
         "settings": json.dumps(kept, sort_keys=True, ensure_ascii=False),
@@ -64,7 +64,8 @@ def read_module(place: Place, family: Family, settings: Mapping[str, Any]) -> Fo
         "num_ids": scored,
         "num_source_ids": rows,
         "dropout": float(dropout) if isinstance(dropout, int | float) else 0.1,
-        "tie_embeddings": family.facts.writes_text and settings.get("tie_word_embeddings", True) is not False,
+        "tie_embeddings": family.facts.writes_text
+        and settings.get("tie_word_embeddings", family.tied) is not False,
     }
     return Found(shape, min(window, UNBOUNDED))
 

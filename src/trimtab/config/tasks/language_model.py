@@ -7,6 +7,7 @@ from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.task_facts import IDENTITY
 from trimtab.config.tokenizer import PretrainedTokenizer, SentencePieceTokenizer
+from trimtab.config.transformers_model import TransformersModel
 
 FILTERS = (
     *("normalize", "length", "ratio", "character_run"),
@@ -106,7 +107,9 @@ def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
     tokenizer = recipe.data.tokenizer
     if isinstance(tokenizer, PretrainedTokenizer):
         yield from _pairs_beside_pretrained(recipe)
-    if isinstance(recipe.model, PretrainedModel) and not isinstance(tokenizer, PretrainedTokenizer):
+    if isinstance(recipe.model, PretrainedModel | TransformersModel) and not isinstance(
+        tokenizer, PretrainedTokenizer
+    ):
         yield Complaint(
             path="data.tokenizer.kind",
             what="a pretrained model knows the ids of its own tokenizer alone",

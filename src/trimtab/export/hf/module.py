@@ -91,13 +91,20 @@ def copy_kept_files(files: Path, folder: Path) -> None:
             (folder / name).write_bytes((files / name).read_bytes())
 
 
-def write_network(network: Any, folder: Path) -> None:
-    """Writes the weights in float32, a tensor of several names once."""
+def write_network(network: Any, folder: Path, *, transposed: frozenset[str] = frozenset()) -> None:
+    """Writes the weights in float32, a tensor of several names once; those named in `transposed` with rows and columns
+    exchanged."""
+    state = state_without_doubles(network, "")
     tensors = {
-        name: each.float().contiguous() if each.is_floating_point() else each.contiguous()
-        for name, each in state_without_doubles(network, "").items()
+        name: (each.T if name in transposed else each).contiguous().to(wide_of(each.dtype))
+        for name, each in state.items()
     }
     save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+
+
+def wide_of(dtype: torch.dtype) -> torch.dtype:
+    """What numbers of this kind are written in."""
+    return torch.float32 if dtype.is_floating_point else dtype
 
 
 def write_config(files: Path, folder: Path, **changes: Any) -> None:

@@ -14,7 +14,7 @@ from trimtab.config.transformers_model import TransformersModel
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.device import choose_device
 from trimtab.errors import Problem
-from trimtab.export.hf import llama, marian, module
+from trimtab.export.hf import llama, marian, module, module_text
 from trimtab.export.hf.library import CONFIG, WEIGHTS, require_transformers
 from trimtab.export.hf.llama_engine import LlamaModel
 from trimtab.export.hf.llama_opened import OpenedText
@@ -27,6 +27,7 @@ from trimtab.export.plain_files import read_object
 from trimtab.export.target import TargetCard, Trained
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.module.causal import CausalModule
 from trimtab.model.module.seq2seq import Seq2SeqModule
 
 LIBRARY = "transformers"
@@ -34,8 +35,8 @@ LIBRARY = "transformers"
 
 @dataclass(frozen=True, slots=True)
 class HuggingFace:
-    """Pegasus and MarianMT for encoder-decoders, Llama and Qwen3 for decoders, and for a pretrained translator what it
-    was; see `marian`, `llama` and `module`."""
+    """Pegasus and MarianMT for encoder-decoders, Llama and Qwen3 for decoders, and for a pretrained model that a
+    module of transformers computes what it was; see `marian`, `llama`, `module` and `module_text`."""
 
     name: str = "hf"
     files: tuple[str, ...] = (WEIGHTS,)
@@ -54,6 +55,8 @@ class HuggingFace:
                 marian.write(trained, model, folder)
             case Seq2SeqModule() as model:
                 module.write(trained, model, folder)
+            case CausalModule() as model:
+                module_text.write(trained, model, folder)
             case _:
                 assert_never(trained.model)
 
@@ -65,19 +68,20 @@ class HuggingFace:
 
     def as_users_open_it(self, folder: Path) -> OpenedHuggingFace | OpenedText:
         """What `from_pretrained` makes of the folder, on the CPU in float32."""
-        if isinstance(load_recipe(folder / RECIPE).recipe.model, TransformersModel):
-            return module.as_users_open_it(folder)
+        recipe = load_recipe(folder / RECIPE).recipe
+        if isinstance(recipe.model, TransformersModel):
+            return module.as_users_open_it(folder) if recipe.model.has_encoder else OpenedText(folder)
         translates = read_object(folder, CONFIG)["model_type"] in CLASSES
         return marian.as_users_open_it(folder) if translates else OpenedText(folder)
 
     def card(self, trained: Trained, *, name: str, tags: Sequence[str] = ()) -> TargetCard:
         """How transformers uses the folder, and where it differs from the trainer."""
-        if isinstance(trained.model, DecoderOnly):
+        if isinstance(trained.model, DecoderOnly | CausalModule):
             return TargetCard(
                 library=LIBRARY,
                 usage=llama.usage(name),
                 limits=tuple(llama.limits(trained.tokenizer, window=trained.recipe.data.max_tokens)),
-                class_name=class_name(trained.model.config),
+                class_name=class_of(trained.model),
             )
         if isinstance(trained.model, Seq2SeqModule):
             usage = marian.usage(name, tags=module.reads_prefix(trained))
@@ -85,8 +89,15 @@ class HuggingFace:
         return TargetCard(library=LIBRARY, usage=marian.usage(name, tags=tags), limits=marian.limits(trained))
 
 
+def class_of(model: DecoderOnly | CausalModule) -> str:
+    """The class of transformers that computes a language model."""
+    if isinstance(model, CausalModule):
+        return module_text.class_name(model.config)
+    return class_name(model.config)
+
+
 def form_of(recipe: Recipe) -> ModuleType:
     """What knows the files of the recipe's kind of model."""
     if isinstance(recipe.model, TransformersModel):
-        return module
+        return module if recipe.model.has_encoder else module_text
     return marian if recipe.model.has_encoder else llama

@@ -20,12 +20,15 @@ from trimtab.data.tokenizers import Tokenizers
 from trimtab.errors import Problem, input_error
 from trimtab.export.hf.library import quiet, require_transformers
 from trimtab.export.hf.llama_opened import OpenedText
-from trimtab.export.hf.llama_shape import class_name, generation
+from trimtab.export.hf.llama_shape import generation
 from trimtab.export.hf.module import OpenedModule
+from trimtab.export.hf.module_text import write_tokenizer as write_text_tokenizer
 from trimtab.export.hf.pretrained_tokenizer import write_pretrained_tokenizer
+from trimtab.export.hf.target import class_of
 from trimtab.export.manifest import RECIPE, without_base
 from trimtab.export.peft import module
 from trimtab.export.target import TargetCard, Trained, decoder_of
+from trimtab.model.module.causal import CausalModule
 from trimtab.model.module.seq2seq import Seq2SeqModule
 from trimtab.model.peft_tensors import HEAD, PREFIX, peft_settings, peft_tensors
 
@@ -74,6 +77,11 @@ class Peft:
         if isinstance(trained.model, Seq2SeqModule):
             module.write_translator(trained, trained.model, folder)
             return
+        if isinstance(trained.model, CausalModule):
+            assert isinstance(recipe.model, TransformersModel), "that is what such a recipe describes"
+            module.write_adapter(trained.model, recipe.adapter, base=recipe.model.path, folder=folder)
+            write_text_tokenizer(trained, folder)
+            return
         model = decoder_of(trained)
         assert isinstance(recipe.model, PretrainedModel), "an adapter needs a pretrained model"
         tensors = {name: each.detach().float().cpu().contiguous() for name, each in peft_tensors(model)}
@@ -99,7 +107,8 @@ class Peft:
         from peft import PeftModel
         from transformers import AutoModelForCausalLM, BitsAndBytesConfig, GenerationConfig
 
-        if isinstance(load_recipe(folder / RECIPE).recipe.model, TransformersModel):
+        of_run = load_recipe(folder / RECIPE).recipe.model
+        if isinstance(of_run, TransformersModel) and of_run.has_encoder:
             return module.opened_translator(folder, bits=self.bits)
         base = Path(json.loads((folder / CONFIG).read_text(encoding="utf-8"))["base_model_name_or_path"])
         given: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False, "dtype": torch.float32}
@@ -123,9 +132,9 @@ class Peft:
     def card(self, trained: Trained, *, name: str, tags: Sequence[str] = ()) -> TargetCard:
         """How PEFT uses the folder."""
         model = trained.recipe.model
-        if isinstance(model, TransformersModel):
+        if isinstance(model, TransformersModel) and model.has_encoder:
             return module.card(trained, name=name, limits=_limits(trained))
-        assert isinstance(model, PretrainedModel), "an adapter needs a pretrained model"
+        assert isinstance(model, PretrainedModel | TransformersModel), "an adapter needs a pretrained model"
         base, folder = (json.dumps(each, ensure_ascii=False) for each in (Path(model.path).name, name))
         return TargetCard(
             library="peft",
@@ -140,7 +149,7 @@ class Peft:
                 "print(tokenizer.batch_decode(written, skip_special_tokens=True)[0])"
             ),
             limits=_limits(trained),
-            class_name=class_name(model),
+            class_name=class_of(trained.model),
         )
 
 

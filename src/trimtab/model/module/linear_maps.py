@@ -15,9 +15,14 @@ ENDINGS: Mapping[str, Target] = {
     "wi_0": "gate_proj",
     "fc1": "up_proj", "wi": "up_proj", "wi_1": "up_proj", "intermediate.dense": "up_proj", "lin1": "up_proj",
     "fc2": "down_proj", "wo": "down_proj", "output.dense": "down_proj", "lin2": "down_proj",
+    "o_proj": "o_proj", "gate_proj": "gate_proj", "up_proj": "up_proj", "down_proj": "down_proj",
+    "c_attn": "q_proj", "qkv_proj": "q_proj", "query_key_value": "q_proj", "gate_up_proj": "gate_proj",
+    "attn.c_proj": "o_proj", "attention.dense": "o_proj", "self_attn.dense": "o_proj",
+    "c_fc": "up_proj", "dense_h_to_4h": "up_proj", "mlp.c_proj": "down_proj", "dense_4h_to_h": "down_proj",
 }  # fmt: skip
-"""How the names of linear maps end in Marian, Pegasus, BART and M2M100, in T5, in BERT and RoBERTa, and in DistilBERT;
-the longest ending that fits is meant."""
+"""How the names of linear maps end in Marian, Pegasus, BART, M2M100 and OPT, in T5, in BERT and RoBERTa, in DistilBERT,
+in Gemma, SmolLM3 and OLMo 2, and in GPT-2, Phi, GPT-NeoX and StarCoder2; the longest ending that fits is meant. Where
+one map is several of Llama's, it goes by the first of their names."""
 
 
 class LinearMap(NamedTuple):

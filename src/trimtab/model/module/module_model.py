@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -32,6 +33,8 @@ class ModuleModel(nn.Module):
 
     fresh: tuple[str, ...] = ()
     """Beginnings of the names that a folder may lack, as it has no head for the labels of a run."""
+    transposed: frozenset[str] = frozenset()
+    """Names in the module of the matrices that files hold with inputs and outputs exchanged, as those of GPT-2."""
 
     def __init__(self, config: TransformersModel, network: Any, *, num_ids: int, max_positions: int) -> None:
         """`num_ids` are the rows of the output matrix; no text may be longer than `max_positions` tokens."""
@@ -41,6 +44,17 @@ class ModuleModel(nn.Module):
         self.kernel: Literal["varlen", "padded"] = "padded"
         self.frozen = frozenset(name for name, weight in self.named_parameters() if not weight.requires_grad)
         self.begins_zero: frozenset[str] = frozenset()
+
+    @property
+    def logit_cap(self) -> float | None:
+        """The bound that logits are squashed to; None for none."""
+        return self.config.logit_cap
+
+    def logits(self, hidden: Float[Tensor, "tokens width"]) -> Float[Tensor, "tokens vocabulary"]:
+        """The scores of the ids by each vector, in float32 or wider."""
+        found = F.linear(hidden, self.output_matrix.to(hidden.dtype))
+        found = found.to(torch.promote_types(found.dtype, torch.float32))
+        return found if self.logit_cap is None else self.logit_cap * torch.tanh(found / self.logit_cap)
 
     @property
     def output_layer(self) -> nn.Linear:
@@ -86,7 +100,7 @@ class ModuleModel(nn.Module):
 
     def fill(self, path: str, *, sha256: str | None = None) -> Taken:
         """Puts the weights of a folder in; see `network.fill_network`."""
-        return fill_network(self.network, path, sha256=sha256, fresh=self.fresh)
+        return fill_network(self.network, path, sha256=sha256, fresh=self.fresh, transposed=self.transposed)
 
     def fused_maps(self) -> Iterator[tuple[nn.Module, str, tuple[Part, ...]]]:
         """Each linear map of the layers, for adapters: its owner, its name there, and what it is."""

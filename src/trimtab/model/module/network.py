@@ -23,7 +23,7 @@ DROPPED = ("model_type", "attn_implementation", "_attn_implementation", "_attn_i
 """Settings that are given otherwise; the last three may name kernels to download."""
 DROPOUTS = (
     "attention_dropout", "activation_dropout", "classifier_dropout", "attention_probs_dropout_prob",
-    "seq_classif_dropout", "qa_dropout",
+    "seq_classif_dropout", "qa_dropout", "attn_pdrop", "embd_pdrop", "embedding_dropout",
 )  # fmt: skip
 ADAPTER = "adapter_config.json"
 MOST_NAMED = 5
@@ -61,7 +61,7 @@ def network_settings(config: TransformersModel, **more: Any) -> Any:
             fix="download config.json again",
         ) from None
     setattr(made, family.dropout, config.dropout)
-    off = [*(DROPOUTS if config.dropout == 0 else ()), "encoder_layerdrop", "decoder_layerdrop"]
+    off = [*(DROPOUTS if config.dropout == 0 else ()), "encoder_layerdrop", "decoder_layerdrop", "layerdrop"]
     for name in off:
         if getattr(made, name, None):
             setattr(made, name, 0.0)
@@ -78,6 +78,9 @@ def new_network(config: TransformersModel, settings: Any, *, seed: int) -> Any:
         torch.manual_seed(seed)
         network = getattr(transformers, name)(settings).float()
     output = network.get_output_embeddings()
+    if getattr(settings, "attn_logit_softcapping", None) is not None:
+        # Of the kernels of transformers that need no further package, this one alone computes these caps.
+        network.set_attn_implementation("eager")
     if output is not None and not config.tie_embeddings and _shares(network, output):
         # T5 of transformers 5 makes them one whatever its settings say, until it reads two from a file.
         output.weight = nn.Parameter(output.weight.detach().clone())
@@ -89,9 +92,16 @@ def _shares(network: Any, output: nn.Linear) -> bool:
 
 
 @torch.no_grad()
-def fill_network(network: Any, path: str, *, sha256: str | None = None, fresh: tuple[str, ...] = ()) -> Taken:
+def fill_network(
+    network: Any,
+    path: str,
+    *,
+    sha256: str | None = None,
+    fresh: tuple[str, ...] = (),
+    transposed: frozenset[str] = frozenset(),
+) -> Taken:
     """Fills a module with the weights of a folder, in the precision that it has. Tensors whose names begin with one of
-    `fresh` may be missing, and then keep their first weights.
+    `fresh` may be missing, and then keep their first weights; those named in `transposed` are exchanged in the files.
 
     Raises InputError where others are missing, of another shape or not finite, where the weights are pickled alone, and
     where they are not those of the `sha256`.
@@ -115,7 +125,7 @@ def fill_network(network: Any, path: str, *, sha256: str | None = None, fresh: t
         )
     loaded, told = _loaded(network, folder)
     _check_told(told, path=path, fresh=fresh)
-    given = loaded.state_dict()
+    given = {name: each.T if name in transposed else each for name, each in loaded.state_dict().items()}
     own = base_weights(network)
     missing = {each for each in told["missing_keys"] if each.startswith(fresh)} if fresh else set[str]()
     for name, tensor in given.items():

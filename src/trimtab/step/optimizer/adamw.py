@@ -38,8 +38,8 @@ class AdamW:
 
     @property
     def parameters(self) -> Sequence[Tensor]:
-        """All that it moves."""
-        return list(self.named.values())
+        """All that it moves now: not what is trained later."""
+        return [each for each in self.named.values() if each.requires_grad]
 
     @torch.no_grad()
     def update(self, *, learning_rate: float | Float[Tensor, ""], skip: Bool[Tensor, ""]) -> None:
@@ -66,11 +66,16 @@ class AdamW:
         }
 
     def load_state_tensors(self, saved: dict[str, Tensor]) -> None:
-        """Goes on from saved state; strict about names and shapes."""
-        wanted = {f"{name}.{key}" for name in self.named for key in ("step", "exp_avg", "exp_avg_sq")}
+        """Goes on from saved state; strict about names and shapes. Weights that are trained later have none."""
+        now = {name: each for name, each in self.named.items() if each.requires_grad}
+        wanted = {f"{name}.{key}" for name in now for key in ("step", "exp_avg", "exp_avg_sq")}
         if saved and set(saved) != wanted:
             raise KeyError(f"optimizer state differs in {sorted(set(saved) ^ wanted)[:5]}")
-        for name, parameter in self.named.items() if saved else ():
+        for name in self.named.keys() - now.keys():
+            self.inner.state.pop(
+                self.named[name], None
+            )  # of a run that goes back to where they were not trained yet
+        for name, parameter in now.items() if saved else ():
             shapes = {"step": torch.Size([]), "exp_avg": parameter.shape, "exp_avg_sq": parameter.shape}
             state = {key: saved[f"{name}.{key}"].to(parameter.device) for key in shapes}
             for key, shape in shapes.items():

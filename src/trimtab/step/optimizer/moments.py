@@ -44,8 +44,8 @@ class MomentOptimizer(ABC):
 
     @property
     def parameters(self) -> Sequence[Tensor]:
-        """All that it moves."""
-        return list(self.named.values())
+        """All that it moves now: not what is trained later."""
+        return [each for each in self.named.values() if each.requires_grad]
 
     @torch.no_grad()
     def update(self, *, learning_rate: float | Float[Tensor, ""], skip: Bool[Tensor, ""]) -> None:

@@ -122,8 +122,8 @@ def cost_of_each(
     parts: Checked, vectors: Float[Tensor, "places dim"], labels: Int[Tensor, "places"]
 ) -> Float[Tensor, "places labels"]:
     """Nats that label j would cost if it were predicted from vector i."""
-    matrix = parts.model.output_matrix[: parts.model.num_ids].float()
-    return -(vectors @ matrix.T).log_softmax(1)[:, labels.clamp(min=0)]
+    wide = vectors.to(torch.promote_types(vectors.dtype, torch.float32))
+    return -parts.model.logits(wide).log_softmax(1)[:, labels.clamp(min=0)]
 
 
 def most_unlike_its_neighbours(costs: Float[Tensor, "places places"]) -> tuple[float, int]:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from trimtab.config.loss import GuidedAlignment
 from trimtab.config.run import Recipe
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.loss.build import Loss, build_loss
 from trimtab.loss.guided_alignment import alignment_loss
 from trimtab.model.encoder_decoder import EncoderDecoder
@@ -71,7 +72,8 @@ class GuidedLoss(OutputMatrixLoss):
 
 def build_text_loss(recipe: Recipe, datasets: TextDatasets, *, device: torch.device) -> OutputMatrixLoss:
     """The loss of a recipe on the device."""
-    loss = build_loss(recipe.loss, num_ids=datasets.tokenizer.num_ids, device=device)
+    cap = recipe.model.logit_cap if isinstance(recipe.model, TransformersModel) else None
+    loss = build_loss(recipe.loss, num_ids=datasets.tokenizer.num_ids, device=device, logit_cap=cap)
     guided = recipe.loss.guided_alignment
     return OutputMatrixLoss(loss) if guided is None else GuidedLoss(loss, guided)
 

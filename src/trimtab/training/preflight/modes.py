@@ -36,11 +36,13 @@ def dropout_where_it_belongs(parts: Checked) -> Iterator[Finding]:
 def not_as_said(parts: Checked, pack: Batch, evaluated: torch.Tensor, *, bound: float) -> str | None:
     """What is wrong with dropout in training. Compiled code rounds otherwise than the modules behind it, so what is
     compared with an evaluation comes from these."""
-    if dropout := parts.recipe.model.dropout:
+    dropout = parts.recipe.model.dropout
+    if dropout or parts.recipe.step.neftune_alpha is not None:
         first, second = (hidden_in_training(parts, pack, seed=seed) for seed in (1, 2))
         if difference(second, first) > bound:
             return None
-        return f"dropout is {dropout:g}, and two passes in training with different seeds agree"
+        what = f"dropout is {dropout:g}" if dropout else "noise is added to the embeddings"
+        return f"{what}, and two passes in training with different seeds agree"
     parts.model.train()
     if (off := difference(hidden(parts, pack), evaluated)) <= bound:
         return None

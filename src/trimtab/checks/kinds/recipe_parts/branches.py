@@ -179,6 +179,7 @@ def _put_schedule(told: Told, tree: Branches) -> None:
 def _put_rest(told: Told, tree: Branches) -> None:
     recipe = tree.recipe
     put(told, "label_smoothing", tree.at("loss.label_smoothing"))
+    put(told, "neftune_alpha", tree.at("step.neftune_alpha"))
     _put_length(told, tree, "length", recipe.length, {"steps": "steps", "epochs": "epochs"})
     put(told, "beam", tree.at("evaluate.beam"))
     for branch, every in (("evaluate", recipe.evaluate.every), ("checkpoint", recipe.checkpoint.every)):
