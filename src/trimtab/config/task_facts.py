@@ -9,7 +9,7 @@ from typing import Any, Literal, assert_never, cast, get_args
 
 from trimtab.metrics.catalogue import MetricGroup
 
-Task = Literal["translation", "language_model", "classification", "recognition"]
+Task = Literal["translation", "language_model", "classification", "recognition", "detection"]
 TASKS: tuple[Task, ...] = get_args(Task)
 IDENTITY = "identity"
 """How sentencepiece normalises for language models: not at all, so that a text comes back as it was."""
@@ -125,6 +125,31 @@ RECOGNITION = TaskFacts(
         ("evaluate.best.metric", "cer"),
     ),
 )
+DETECTION = TaskFacts(
+    reads_images=True,
+    model_kinds=("detector",),
+    other_kinds="detection looks for boxes in images",
+    one_row=False,
+    scores_follow_from_the_loss=False,
+    metrics=("boxes",),
+    one_target=True,
+    targets="boxes",
+    each_target="a box",
+    batches="batches",
+    mismatch="the boxes lie on the objects, not mirrored, shifted or in another unit",
+    writes_text=False,
+    command="trimtab detect",
+    defaults=(
+        ("data.canvas", {}),
+        ("loss.label_smoothing", 0.0),
+        ("loss.boxes", {}),
+        ("step.tokens_per_step", 16),
+        ("step.cuda_graph", "off"),
+        ("step.clip", {"kind": "global_norm", "at": 0.1}),
+        ("evaluate.metrics", ["ap", "ap50", "ap75", "ap_nms", "predictions_per_object"]),
+        ("evaluate.best.metric", "ap"),
+    ),
+)
 
 
 def facts_of(task: Task) -> TaskFacts:
@@ -138,6 +163,8 @@ def facts_of(task: Task) -> TaskFacts:
             return CLASSIFICATION
         case "recognition":
             return RECOGNITION
+        case "detection":
+            return DETECTION
         case _:
             assert_never(task)
 
