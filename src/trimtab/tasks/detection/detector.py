@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -120,8 +120,8 @@ class TrainedDetector:
                     yield Detections(name, *image.size, objects=self._named(found[number]))
 
     @torch.no_grad()
-    def found(self, images: Sequence[Any]) -> list[Found]:
-        """All predictions for each opened image, without duplicates, whatever their score."""
+    def found(self, images: Sequence[Any], *, raw: bool = False) -> list[Found]:
+        """All predictions for each opened image, whatever their score, without duplicates or `raw`, with them."""
         device = next(self.model.parameters()).device
         batching = Batching(BatchShape(1, IMAGES_OF_A_BATCH), lambda _: IMAGES_OF_A_BATCH, device)
         precision: Resolved = resolve_precision("auto", device)
@@ -137,7 +137,8 @@ class TrainedDetector:
                 predictions = self.model.predict(batch)
             rows = objects_of(predictions, [letterboxes[number] for number in numbers], softmax=self.softmax)
             out |= dict(zip(numbers, rows, strict=True))
-        return [without_duplicates(out[number], self.settings) for number in range(len(images))]
+        rows = [out[number] for number in range(len(images))]
+        return rows if raw else [without_duplicates(each, self.settings) for each in rows]
 
     def _named(self, found: Found) -> list[DetectedObject]:
         rows = zip(found.boxes.tolist(), found.categories.tolist(), found.scores.tolist(), strict=True)
@@ -250,8 +251,3 @@ def coco_results(found: Sequence[Detections], categories: Categories, ids: Seque
     ]
     return json.dumps(rows)
 
-
-def at_threshold(detector: TrainedDetector, threshold: float) -> TrainedDetector:
-    """The same detector with another threshold."""
-    settings = with_changes(detector.settings, score_threshold=threshold, nms=None)
-    return replace(detector, settings=settings)
