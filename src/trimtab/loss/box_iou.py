@@ -19,7 +19,7 @@ def corners(boxes: Float[Tensor, "*boxes 4"]) -> Float[Tensor, "*boxes 4"]:
 
 
 def box_iou(
-    one: Float[Tensor, "*boxes 4"], other: Float[Tensor, "*boxes 4"], kind: IoUKind = "iou"
+    one: Float[Tensor, "*#boxes 4"], other: Float[Tensor, "*#boxes 4"], kind: IoUKind = "iou"
 ) -> Float[Tensor, "*boxes"]:
     """IoU of boxes (left, top, right, bottom) in float32 or wider, or one of its relatives; shapes broadcast.
 

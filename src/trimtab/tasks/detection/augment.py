@@ -52,7 +52,8 @@ def cropped(given: Annotated, config: BoxAugmentation, *, rng: np.random.Generat
     width, height = given.image.size
     wide, high = (max(2, round(side * rng.uniform(LEAST_PART, 1))) for side in (width, height))
     left, top = int(rng.integers(0, width - wide + 1)), int(rng.integers(0, height - high + 1))
-    found = within(given, (left, top, left + wide, top + high), config.min_visible)
+    part = float(left), float(top), float(left + wide), float(top + high)
+    found = within(given, part, config.min_visible)
     if len(given.boxes) and not len(found.boxes):
         return given
     return found._replace(image=given.image.crop((left, top, left + wide, top + high)))
@@ -65,7 +66,7 @@ def scaled(given: Annotated, config: BoxAugmentation, *, rng: np.random.Generato
     factor = (1 - config.scale) ** rng.uniform(-1, 1)
     # The part of the plane that is shown: smaller than the image where it is enlarged.
     wide, high = width / factor, height / factor
-    left, top = rng.uniform(0, 1, 2) * (width - wide, height - high)
+    left, top = (rng.uniform(0, 1, 2) * (width - wide, height - high)).tolist()
     fill = _median(given.image)
     image = given.image.transform(
         (width, height),
