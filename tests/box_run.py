@@ -63,7 +63,7 @@ def box_sources(folder: Path, **changes: Any) -> Any:
 
 
 SMALL_MODEL = {
-    "kind": "detector", "dim": 16, "heads": 2, "decoder_layers": 1, "feed_forward": 16, "backbone_width": 16,
+    "kind": "detector", "dim": 16, "heads": 2, "decoder_layers": 2, "feed_forward": 16, "backbone_width": 16,
     "queries": 8,
 }  # fmt: skip
 

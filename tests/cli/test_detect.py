@@ -10,7 +10,7 @@ from trimtab.launch import train
 @pytest.fixture(scope="module")
 def run(own_cache, tmp_path_factory):
     folder = tmp_path_factory.mktemp("detector")
-    changes = {"length": "1 steps", "data.valid": None, "evaluate": None, "checkpoint.every": "1 steps"}
+    changes = {"length": "2 steps", "data.valid": None, "evaluate": None, "checkpoint.every": "1 steps"}
     return train(box_recipe(folder, **changes), out=folder / "run").run
 
 

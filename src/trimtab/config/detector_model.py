@@ -27,9 +27,6 @@ class DetectorModel(Settings):
     reads_prefix: ClassVar[bool] = False
     needs_padding: ClassVar[bool] = True
     tie_embeddings: ClassVar[bool] = False
-    warm_start: ClassVar[None] = None
-    """Its weights are random, or those of `path`."""
-    warm_start_sha256: ClassVar[None] = None
 
     kind: Literal["detector"] = "detector"
     architecture: Architecture = "d_fine"
@@ -44,14 +41,16 @@ class DetectorModel(Settings):
     """SHA-256 of the weights. The run fills it in when it starts. If it is set, the weights must match."""
     settings: str = Field(default="", max_length=1_000_000)
     """What config.json of `path` says, as one line of JSON, so that the run needs the folder once; read from it."""
+    warm_start: str | None = None
+    """A detection RUN whose weights this one begins with, as far as `warm_start_part` says; relative to the recipe's
+    folder."""
+    warm_start_sha256: str | None = None
+    """SHA-256 of these weights. The run fills it in when it starts."""
+    warm_start_part: Literal["all", "backbone"] = "all"
+    """`all` takes over everything but heads for other categories; `backbone` the backbone alone, under a detector of
+    another architecture or size."""
     backbone: Literal["hgnet", "resnet"] = "hgnet"
     """The convolutional network under the detector: HGNetV2, as in D-FINE, or ResNet with basic blocks."""
-    backbone_path: str = ""
-    """Weights for the backbone alone: a folder with config.json and *.safetensors of an HGNetV2 or ResNet of
-    transformers, whose shape the backbone then has, or a detection RUN with the same backbone. Relative to the recipe's
-    folder."""
-    backbone_settings: str = Field(default="", max_length=1_000_000)
-    """What config.json of `backbone_path` says; read from it."""
     backbone_width: int = Field(default=32, ge=16, le=512, multiple_of=16)
     """Channels of the first stage; each of the other three has twice as many as the one before."""
     dim: int = Field(default=0, ge=16, le=4096)
@@ -60,8 +59,8 @@ class DetectorModel(Settings):
     """Attention heads; they divide dim."""
     encoder_layers: int = Field(default=1, ge=1, le=24)
     """Transformer layers over the coarsest features."""
-    decoder_layers: int = Field(default=3, ge=1, le=24)
-    """Layers that refine the boxes."""
+    decoder_layers: int = Field(default=3, ge=2, le=24)
+    """Layers that refine the boxes, at least 2."""
     feed_forward: int = Field(default=0, ge=16, le=65536)
     """Width between the two linear maps of a feed-forward block."""
     queries: int = Field(default=300, ge=1, le=5000)
@@ -71,7 +70,7 @@ class DetectorModel(Settings):
     batch_norm: Literal["auto", "live", "frozen", "group"] = "auto"
     """`live` normalizes by the statistics of the micro-batch, as training from scratch needs; `frozen` by stored ones,
     for pretrained weights and small batches; `group` puts GroupNorm (arXiv 1803.08494) in its place, so that a step does
-    not depend on how it is cut. `auto` is `frozen` with `path`, otherwise `live`. The defaults of transformers freeze
+    not depend on how it is cut. `auto` is `frozen` with trained weights of `path` or `warm_start`, otherwise `live`. The defaults of transformers freeze
     it even for random weights, with which a detector learns next to nothing."""
     score_threshold: float = Field(default=0.4, ge=0, lt=1)
     """Predictions below this are not objects, where one has to decide: in `trimtab detect`, precision and recall. AP
@@ -87,6 +86,8 @@ class DetectorModel(Settings):
     @model_validator(mode="before")
     @classmethod
     def _fill_preset(cls, value: Any) -> Any:
+        if isinstance(value, dict) and value.get("path") and value.get("preset") is None:
+            return {**DETECTOR_PRESETS["base"], **value}  # the folder has its own
         return filled_from_preset(value, DETECTOR_PRESETS)
 
     @model_validator(mode="after")
@@ -99,10 +100,10 @@ class DetectorModel(Settings):
                 allowed="a number of heads that divides dim, with an even width for each",
                 fix="set `dim: 128, heads: 8`",
             )
-        if self.path and self.backbone_path:
+        if self.path and self.warm_start is not None:
             raise refused(
-                "backbone_path",
-                "given beside `path`, which has a backbone",
+                "warm_start",
+                "given beside `path`, which has weights too",
                 got="both",
                 allowed="one of them",
                 fix="leave one of them out",
@@ -114,4 +115,4 @@ class DetectorModel(Settings):
         """What `batch_norm` is."""
         if self.batch_norm != "auto":
             return self.batch_norm
-        return "frozen" if self.path else "live"
+        return "frozen" if self.path or self.warm_start is not None else "live"

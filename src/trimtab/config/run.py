@@ -191,7 +191,7 @@ class Recipe(Settings):
         """Whether the first weights are those of another run or of a pretrained model."""
         model = self.model
         if isinstance(model, DetectorModel):
-            return bool(model.path or model.backbone_path)
+            return bool(model.path) or model.warm_start is not None
         return model.warm_start is not None or isinstance(model, PretrainedModel | TransformersModel)
 
     @property

@@ -37,6 +37,8 @@ class TaskFacts:
     """Whether an example has one target, whatever its length in tokens; what counts in the loss is then examples."""
     targets: str = "target tokens"
     """What counts in the loss, in messages."""
+    in_a_step: str = ""
+    """What `step.tokens_per_step` counts, where it is not these targets."""
     each_target: str = "a token"
     """One of them, as in `loss 3.2 a token`."""
     batches: str = "packs"
@@ -53,6 +55,11 @@ class TaskFacts:
     """Of keys that have another default than the recipe's, by dotted path."""
     normalization: str | None = None
     """Default of `data.tokenizer.normalization` for sentencepiece; None for the tokenizer's own."""
+
+    @property
+    def counted(self) -> str:
+        """What `step.tokens_per_step` counts, in messages."""
+        return self.in_a_step or self.targets
 
     def targets_of_longest(self, max_tokens: int) -> int:
         """Targets of an example of `data.max_tokens`, which the smallest batch has to hold."""
@@ -134,6 +141,7 @@ DETECTION = TaskFacts(
     metrics=("boxes",),
     one_target=True,
     targets="boxes",
+    in_a_step="images",
     each_target="a box",
     batches="batches",
     mismatch="the boxes lie on the objects, not mirrored, shifted or in another unit",

@@ -58,6 +58,7 @@ class Truncates(Protocol):
     """Whether it does so in the step at hand."""
 
 
+@runtime_checkable
 class CollectsStatistics(Protocol):
     """Statistics of activations that a model stores beside its weights, as batch norm does."""
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from trimtab.build import Parts
+from trimtab.config.detector_model import DetectorModel
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.distributed.sharding import Sharding
@@ -22,7 +23,9 @@ def begin_from_weights(parts: Parts, *, progress: Progress) -> None:
         _begin_divided(parts, parts.sharding, progress=progress)
     elif parts.recipe.model.warm_start is not None:
         warm_start(parts, progress=progress)
-    elif isinstance(parts.recipe.model, PretrainedModel | TransformersModel):
+    elif isinstance(parts.recipe.model, PretrainedModel | TransformersModel) or (
+        isinstance(parts.recipe.model, DetectorModel) and parts.recipe.model.path
+    ):
         _pretrained_start(parts, parts.recipe.model, progress=progress)
     if parts.recipe.adapter is not None:
         begin_adapter(parts.model)
@@ -60,9 +63,9 @@ def _begin_divided(parts: Parts, sharding: Sharding, *, progress: Progress) -> N
 
 
 def _pretrained_start(
-    parts: Parts, model: PretrainedModel | TransformersModel, *, progress: Progress
+    parts: Parts, model: PretrainedModel | TransformersModel | DetectorModel, *, progress: Progress
 ) -> None:
-    if isinstance(model, TransformersModel):
+    if isinstance(model, TransformersModel | DetectorModel):
         taken = parts.model.fill(model.path, sha256=model.sha256)
     else:
         taken = take_pretrained(parts.model, model.path, sha256=model.sha256)

@@ -62,7 +62,7 @@ def gradient(model, batches):
 @pytest.mark.parametrize("architecture", quick(ARCHITECTURES, "d_fine"))
 @pytest.mark.parametrize("norm", ["frozen", "group"])
 def test_a_step_is_the_same_however_it_is_cut(architecture, norm):
-    model, whole = detector(architecture, batch_norm=norm).train(), batch()
+    model, whole = detector(architecture, batch_norm=norm).double().train(), batch()
     first, expected = gradient(model, [whole])
     for sizes in ([2, 2], [1, 1, 1, 1], [3, 1]):
         objective, found = gradient(model, pieces(whole, sizes))

@@ -113,7 +113,7 @@ def fill_network(network: Any, path: str, *, sha256: str | None = None, fresh: t
             allowed="the weights of a whole model",
             fix="merge the adapter with PEFT's merge_and_unload() and save_pretrained()",
         )
-    loaded, told = _loaded(network, folder)
+    loaded, told = loaded_network(network, folder)
     _check_told(told, path=path, fresh=fresh)
     given = loaded.state_dict()
     own = base_weights(network)
@@ -138,7 +138,8 @@ def fill_network(network: Any, path: str, *, sha256: str | None = None, fresh: t
     return Taken(found, len(weights.names), dict(stored), dtype)
 
 
-def _loaded(network: Any, folder: Path) -> tuple[Any, dict[str, Any]]:
+def loaded_network(network: Any, folder: Path) -> tuple[Any, dict[str, Any]]:
+    """A module of the same class and settings with the weights of a folder, and what transformers says of them."""
     try:
         with quiet(), torch.random.fork_rng(devices=[]):
             return type(network).from_pretrained(

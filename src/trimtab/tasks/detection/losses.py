@@ -43,14 +43,14 @@ class DetectionLoss:
 
     def by_image(self, found: Predictions, batch: BoxBatch) -> Float[Tensor, "layers images"]:
         """The weighted sum of the terms, for each layer and image."""
-        logits, boxes = found.logits.float(), found.boxes.float()
+        logits, boxes = found.logits, found.boxes
         targets = batch.categories, batch.boxes
         softmax = self.classification == "softmax"
         queries = match(logits, boxes, targets, batch.counts, softmax=softmax)
         owners = owners_of(batch.counts, logits.device)
         layers = torch.arange(len(logits), device=logits.device)[:, None]
         matched = boxes[layers, owners, queries]
-        wanted = batch.boxes.expand_as(matched)
+        wanted = batch.boxes.to(matched.dtype).expand_as(matched)
         one, other = corners(matched), corners(wanted)
         overlap = 1 - box_iou(one, other, self.config.iou)
         distance = (matched - wanted).abs().sum(-1)

@@ -38,7 +38,7 @@ def match(
     categories, wanted = targets
     owners = owners_of(counts, logits.device)
     # Objects are looked at with the queries of their own image alone: layers x objects x queries.
-    scores = logits.float().softmax(-1) if softmax else logits.float().sigmoid()
+    scores = logits.softmax(-1) if softmax else logits.sigmoid()
     chances = scores[:, owners, :, categories].transpose(0, 1)
     host = costs_of(chances, boxes[:, owners], wanted, softmax=softmax).cpu().numpy()
     found = np.zeros((len(logits), len(categories)), np.int64)
@@ -70,7 +70,7 @@ def costs_of(
         right = ALPHA_FOCAL * (1 - chances) ** GAMMA * -(chances + SMALL).log()
         wrong = (1 - ALPHA_FOCAL) * chances**GAMMA * -(1 - chances + SMALL).log()
         of_class = right - wrong
-    boxes, wanted = boxes.float(), wanted.float()
+    wanted = wanted.to(boxes.dtype)
     distance = (boxes - wanted[None, :, None]).abs().sum(-1)
     overlap = box_iou(corners(boxes), corners(wanted)[None, :, None], "giou")
     whole = CLASS_COST * of_class + L1_COST * distance - IOU_COST * overlap

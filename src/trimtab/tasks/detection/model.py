@@ -1,9 +1,10 @@
 """The detector: a module of transformers that gives categories and boxes layer by layer."""
 
+import copy
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -12,11 +13,13 @@ from torch import Tensor, nn
 from trimtab.config.detector_model import DetectorModel
 from trimtab.config.optimizers import Role
 from trimtab.model.module.module_model import ModuleModel
+from trimtab.model.pretrained import Taken
 from trimtab.model.roles import role_in
 from trimtab.tasks.detection.batches import BoxBatch
 from trimtab.tasks.detection.letterbox import MEAN, STD
 from trimtab.tasks.detection.networks import new_network
 from trimtab.tasks.detection.norms import BatchStatistics, StepBatchNorm, replace_norms
+from trimtab.tasks.detection.starting import take_folder
 
 HEADS = ("class_embed", "bbox_embed", "enc_score_head", "class_labels_classifier")
 """What depends on the categories, in names of weights."""
@@ -24,7 +27,7 @@ HEADS = ("class_embed", "bbox_embed", "enc_score_head", "class_labels_classifier
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """What a detector predicts, in float32."""
+    """What a detector predicts, in float32 or wider."""
 
     logits: Float[Tensor, "layers images queries categories"]
     """Of each layer, the last one last; before them, where there is one, the proposals of the encoder."""
@@ -37,11 +40,8 @@ class Detector(ModuleModel):
 
     def __init__(self, config: DetectorModel, *, num_labels: int, seed: int) -> None:
         network = new_network(config, num_labels=num_labels, seed=seed)
-        if config.norms == "group":
-            replace_norms(network, "group")
-        elif not config.path:
-            replace_norms(network, config.norms)
-        super().__init__(cast("Any", config), network, num_ids=num_labels, max_positions=1)
+        replace_norms(network, config.norms)
+        super().__init__(config, network, num_ids=num_labels, max_positions=1)
         self.detector = config
         self.begins_zero = frozenset(
             name for name, weight in self.named_parameters() if weight.ndim > 1 and not weight.any()
@@ -62,7 +62,7 @@ class Detector(ModuleModel):
     def normalized(self, pixels: Tensor) -> Float[Tensor, "images 3 height width"]:
         """Pixels as pretrained backbones know them, in the precision of the weights."""
         dtype = next(self.parameters()).dtype
-        return ((pixels.float() - self.mean) / self.std).to(dtype)
+        return ((pixels.to(self.mean.dtype) - self.mean) / self.std).to(dtype)
 
     def predicted(self, pixels: Float[Tensor, "images 3 height width"], inner: Tensor | None) -> Predictions:
         """The same from normalized pixels; `inner` are the heights and widths of images on their canvases."""
@@ -71,16 +71,16 @@ class Detector(ModuleModel):
         # Boxes in half precision have steps of two pixels in 640: the convolutions may have it, the decoder does not.
         if self.detector.architecture == "deimv2":
             with in_float32(pixels.device):
-                found = self.network.model(pixels.float())
+                found = self.network.model(widened(pixels))
         else:
             encoded = self._encoded(pixels)
             with in_float32(pixels.device):
                 found = self.network.model(None, inputs_embeds=encoded[0], encoder_outputs=(encoded,))
         logits, boxes = found.intermediate_logits, found.intermediate_reference_points
-        logits, boxes = logits.transpose(0, 1).float(), boxes.transpose(0, 1).float()
+        logits, boxes = widened(logits.transpose(0, 1)), widened(boxes.transpose(0, 1))
         if self.training:
-            logits = torch.cat([found.enc_topk_logits[None].float(), logits])
-            boxes = torch.cat([found.enc_topk_bboxes[None].float(), boxes])
+            logits = torch.cat([widened(found.enc_topk_logits)[None], logits])
+            boxes = torch.cat([widened(found.enc_topk_bboxes)[None], boxes])
         return Predictions(logits, boxes)
 
     def _encoded(self, pixels: Float[Tensor, "images 3 height width"]) -> list[Tensor]:
@@ -88,7 +88,7 @@ class Detector(ModuleModel):
         mask = torch.ones((len(pixels), *pixels.shape[2:]), device=pixels.device)
         features = inner.backbone(pixels, mask)
         sources = [inner.encoder_input_proj[level](each) for level, (each, _) in enumerate(features)]
-        return [each.float() for each in inner.encoder(sources).last_hidden_state]
+        return [widened(each) for each in inner.encoder(sources).last_hidden_state]
 
     def _of_detr(self, pixels: Float[Tensor, "images 3 height width"], inner: Tensor | None) -> Predictions:
         mask = None if inner is None else inner_mask(inner, pixels.shape[2], pixels.shape[3])
@@ -97,8 +97,12 @@ class Detector(ModuleModel):
         if states.ndim == 3:
             states = states[None]
         with in_float32(pixels.device):
-            states = states.float()
+            states = widened(states)
             return Predictions(network.class_labels_classifier(states), network.bbox_predictor(states).sigmoid())
+
+    def fill(self, path: str, *, sha256: str | None = None) -> Taken:
+        """Puts the weights of a folder in; see `starting.take_folder`."""
+        return take_folder(self.network, self.detector.model_copy(update={"path": path, "sha256": sha256}))
 
     @property
     def batch_statistics(self) -> BatchStatistics | None:
@@ -139,17 +143,16 @@ class Detector(ModuleModel):
 
     def half_precision_copy(self, dtype: torch.dtype) -> "Detector":
         """A copy in float32 all the same: boxes must not be rounded. Evaluations run it under autocast."""
-        return self.copied()
-
-    def copied(self) -> "Detector":
-        """A copy with weights of its own."""
-        import copy
-
         return copy.deepcopy(self)
 
     def narrowed(self, dtype: torch.dtype) -> "Detector":
         """The model itself; a recipe with weights in bfloat16 is refused."""
         return self
+
+
+def widened(x: Tensor) -> Tensor:
+    """In float32, or in the precision that it has where that is more."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def in_float32(device: torch.device) -> Any:

@@ -16,9 +16,9 @@ CLASSES = {
 }
 """By the names of architectures, which are the `model_type` of config.json."""
 STRIDES = (8, 16, 32)
-OFF = {"num_denoising": 0, "anchor_image_size": None, "eval_size": None}
+OFF = {"num_denoising": 0, "anchor_image_size": None, "eval_size": None, "freeze_backbone_batch_norms": False}
 """Denoising queries are drawn for a whole micro-batch, so a step would depend on how it is cut; and anchors of one size
-break every other."""
+break every other. Batch norms are frozen by `norms` where the recipe says so."""
 RESNET_DEPTH = 2
 """Basic blocks in a stage: with one, RT-DETR's ResNet does not fit together, and trimtab's is not its own."""
 
@@ -60,15 +60,11 @@ def network_settings(config: DetectorModel, *, num_labels: int) -> Any:
     from transformers import AutoConfig
 
     given = json.loads(config.settings) if config.settings else _sizes(config)
-    if config.backbone_settings:
-        given["backbone_config"] = _backbone_of(json.loads(config.backbone_settings))
     off = {"auxiliary_loss": True} if config.architecture == "detr" else OFF
     try:
         if isinstance(given.get("backbone_config"), dict):
             inner = dict(given["backbone_config"])
             given["backbone_config"] = AutoConfig.for_model(inner.pop("model_type"), **inner)
-        if "encoder_in_channels" in given and config.backbone_settings:
-            given["encoder_in_channels"] = _channels(given["backbone_config"])
         made = AutoConfig.for_model(config.architecture, **{**given, **off, "num_labels": num_labels})
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise input_error(
@@ -85,11 +81,6 @@ def network_settings(config: DetectorModel, *, num_labels: int) -> Any:
             fix="name a preset, such as `preset: tiny`",
         ) from None
     return made
-
-
-def _channels(backbone: Any) -> list[int]:
-    widths = getattr(backbone, "stage_out_channels", None) or backbone.hidden_sizes
-    return [*widths][-3:]
 
 
 def _sizes(config: DetectorModel) -> dict[str, Any]:
@@ -117,7 +108,6 @@ def _sizes(config: DetectorModel) -> dict[str, Any]:
         "encoder_in_channels": channels[1:],
         "decoder_in_channels": [dim] * 3,
         "feat_strides": [*STRIDES],
-        "freeze_backbone_batch_norms": False,
     }
 
 
@@ -148,9 +138,3 @@ def _resnet(channels: list[int]) -> dict[str, Any]:
         "depths": [RESNET_DEPTH] * 4,
         "out_indices": [2, 3, 4],
     }
-
-
-def _backbone_of(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a backbone in a folder, with the features that a detector reads."""
-    kept = {key: value for key, value in settings.items() if key not in ("out_features", "stage_names")}
-    return {**kept, "out_indices": [2, 3, 4]}

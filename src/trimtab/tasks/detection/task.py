@@ -19,13 +19,17 @@ from trimtab.tasks.detection.checks import data_checks, image_is_the_same_alone,
 from trimtab.tasks.detection.datasets import open_datasets
 from trimtab.tasks.detection.detector import load_detector
 from trimtab.tasks.detection.examples import BoxExamples
+from trimtab.tasks.detection.export import export_detector
+from trimtab.tasks.detection.starting import take_run
 from trimtab.tasks.detection.validation import example_losses, loss_of, validated
 from trimtab.tasks.task import OwnChecks, Task, Validation
 
 
-def take_weights(old: Any, datasets: Any, model: Any, *, name: str) -> NoReturn:
-    """A detector begins from nothing or a folder: its kind of model has no `warm_start`."""
-    raise input_error(f"model.warm_start: a detector cannot start from {name}")
+def take_weights(old: Any, datasets: Any, model: Any, *, name: str) -> str:
+    """See `Task.take_weights`; as far as `model.warm_start_part` says."""
+    same = old.categories.names == datasets.categories.names
+    part = model.detector.warm_start_part
+    return take_run(old, model, part=part, name=name, same_categories=same)
 
 
 def check_prepared(folder: Path) -> None:
@@ -40,16 +44,6 @@ def inspect(recipe: Recipe, *, limit: int, progress: Progress) -> NoReturn:
         got="task: detection",
         allowed="a recipe of another task",
         fix="check the data with `trimtab train RECIPE --smoke`, which names boxes that cannot be used",
-    )
-
-
-def export(run: Any, target: Any, out: Path, *, given: Any, quantized: Any) -> NoReturn:
-    """Refused: no target supports it."""
-    raise input_error(
-        f"{run}: no export target supports detection yet",
-        got="task: detection",
-        allowed="a run of another task",
-        fix="find objects with `trimtab detect RUN IMAGE ...`, or with `trimtab.load_detector`",
     )
 
 
@@ -68,7 +62,7 @@ DETECTION = Task(
     take_weights=take_weights,
     examples=BoxExamples,
     checks=OwnChecks(data=data_checks, batches=(images_are_apart, image_is_the_same_alone), use=()),
-    export=export,
+    export=export_detector,
     check_prepared=check_prepared,
     inspect=inspect,
 )
