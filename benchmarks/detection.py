@@ -3,10 +3,10 @@
     python benchmarks/detection.py prepare --data DIR --text TEXT --font DIR [--font DIR] [--pages 900]
     python benchmarks/detection.py run --data DIR --out detection.json [--steps 900] [--jobs 4] [--seconds 510]
 
-`prepare` draws pages of 768 x 432 pixels as JPEG files, which takes minutes on a CPU and about 45 kB a page. `run` trains
-a D-FINE for each arm and seed, several at once on one GPU: first native and squash with the same five seeds, then DIoU
-and GIoU beside CIoU with three. What has not begun or ended after --seconds is left out, and the result says so. With
-`--dry-run` each run has a few steps of a tiny model on a CPU.
+`prepare` draws pages of 768 x 432 pixels as JPEG files, which takes minutes on a CPU and about 45 kB a page. `run`
+trains a D-FINE for each arm and seed, several at once on one GPU: first native and squash with the same five seeds,
+then DIoU and GIoU beside CIoU with three. What has not begun or ended after --seconds is left out, and the result says
+so. With `--dry-run` each run has a few steps of a tiny model on a CPU.
 """
 
 import argparse
@@ -64,7 +64,9 @@ def prepare(args):
     for seed, (name, (text, count)) in enumerate(parts.items(), 1):
         words = out / f"{name}.txt"
         words.write_text("\n".join(text) + "\n", encoding="utf-8")
-        write_pages(words, out / name, fonts=args.font, sizes=[(768, 432)], count=count, seed=seed, progress=Silent())
+        write_pages(
+            words, out / name, fonts=args.font, sizes=[(768, 432)], count=count, seed=seed, progress=Silent()
+        )
         tree = json.loads((out / name / "boxes.json").read_text())
         for each in tree["images"]:
             place = out / name / "images" / each["file_name"]
@@ -112,8 +114,9 @@ def recipe_of(args):
 
 def one(args):
     """Trains one arm with one seed, and writes its evaluations."""
-    import trimtab
     from plain_progress import PlainProgress
+
+    import trimtab
 
     folder = Path(args.out)
     begun = time.perf_counter()

@@ -31,7 +31,9 @@ def test_objects_are_lines_json_or_coco_and_drawn(run, tmp_path, call):
     assert "AP50" in call("detect", run, listed, "--score").stdout
 
 
-@pytest.mark.parametrize("arguments", [["missing.png"], ["--score", "missing.json"], ["--score", "a.json", "b.json"]])
+@pytest.mark.parametrize(
+    "arguments", [["missing.png"], ["--score", "missing.json"], ["--score", "a.json", "b.json"]]
+)
 def test_wrong_input_ends_with_two_and_no_traceback(run, call, arguments):
     told = call("detect", run, *arguments)
     assert told.exit_code == 2

@@ -14,7 +14,9 @@ boxes = st.tuples(st.floats(0, 1), st.floats(0, 1), sides, sides)
 
 
 def value(one, other, kind):
-    return float(box_iou(torch.tensor([one], dtype=torch.float64), torch.tensor([other], dtype=torch.float64), kind))
+    return float(
+        box_iou(torch.tensor([one], dtype=torch.float64), torch.tensor([other], dtype=torch.float64), kind)
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,4 +85,6 @@ def test_the_aspect_term_is_weighted_without_a_gradient_through_its_weight():
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_computed_in_float32(dtype):
-    assert box_iou(torch.ones(1, 4, dtype=dtype), torch.ones(1, 4, dtype=dtype), "ciou").dtype == torch.float32
+    assert (
+        box_iou(torch.ones(1, 4, dtype=dtype), torch.ones(1, 4, dtype=dtype), "ciou").dtype == torch.float32
+    )

@@ -38,8 +38,8 @@ def detect(
         list[Path],
         typer.Argument(
             metavar="IMAGE...",
-            help="Images, or folders of images. With --score, a list of boxes: a .json file in COCO's form, a data.yaml, "
-            "or a folder in YOLO's form.",
+            help="Images, or folders of images. With --score, a list of boxes: a .json file in COCO's form, a "
+            "data.yaml, or a folder in YOLO's form.",
         ),
     ],
     output: Annotated[
@@ -49,8 +49,8 @@ def detect(
         Form,
         typer.Option(
             "--format",
-            help="text: a line for each object; json: a JSON object for each image; coco: one list in the form of COCO's "
-            "results, in which images are numbered from 0 in the order given.",
+            help="text: a line for each object; json: a JSON object for each image; coco: one list in the form of "
+            "COCO's results, in which images are numbered from 0 in the order given.",
         ),
     ] = Form.TEXT,
     score: Annotated[
@@ -109,7 +109,8 @@ def detect(
 
 def _lines(found: "Detections") -> list[str]:
     return [
-        "\t".join([found.image, each.category, f"{each.score:.4f}", *(f"{side:.1f}" for side in each.box)]) + "\n"
+        "\t".join([found.image, each.category, f"{each.score:.4f}", *(f"{side:.1f}" for side in each.box)])
+        + "\n"
         for each in found.objects
     ]
 

@@ -43,8 +43,8 @@ def render(
 ) -> None:
     """Draw lines or pages of text as images to train or test recognition or detection.
 
-    Writes DIR/images/ and DIR/labels.tsv, or with --page DIR/images/ and DIR/boxes.json in COCO's form. A font is used only for lines whose characters it has; the report counts and
-    names lines that no font can draw.
+    Writes DIR/images/ and DIR/labels.tsv, or with --page DIR/images/ and DIR/boxes.json in COCO's form. A font is used
+    only for lines whose characters it has; the report counts and names lines that no font can draw.
     """
     from trimtab.tasks.recognition.write_rendered import write_rendered
 

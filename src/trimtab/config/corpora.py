@@ -66,8 +66,8 @@ class ParallelFiles(Settings):
     """Path of a folder that `save_to_disk` of Hugging Face `datasets` wrote; `source` and `target` name two text
     columns, with `translation.en` for a nested one. Needs `pip install "trimtab[arrow]"`."""
     split: str | None = None
-    """With `dataset`, the split to read if there are several; with `boxes` in YOLO's form, the key of its data.yaml that
-    names the images, `train` by default, and `val` in a validation set."""
+    """With `dataset`, the split to read if there are several; with `boxes` in YOLO's form, the key of its data.yaml
+    that names the images, `train` by default, and `val` in a validation set."""
     name: str = ""
     """Name of this corpus in the ledger and in reports; by default derived from the path."""
     tags: tuple[str, ...] = ()
@@ -158,9 +158,9 @@ class TrainCorpus(ParallelFiles):
     render: Rendering | None = None
     """Draws the lines of `text` as images, for `task: recognition`: `{fonts: [/usr/share/fonts/truetype/dejavu]}`."""
     boxes: str | None = None
-    """Path of boxes in images, for `task: detection`: a .json file in COCO's form, or in YOLO's a data.yaml, or a folder
-    that holds one, or `images/`, `labels/` and perhaps `classes.txt`. Images that cannot be found are an error; boxes
-    that are outside of their image, empty or of an unknown category are counted and named."""
+    """Path of boxes in images, for `task: detection`: a .json file in COCO's form, or in YOLO's a data.yaml, or a
+    folder that holds one, or `images/`, `labels/` and perhaps `classes.txt`. Images that cannot be found are an error;
+    boxes that are outside of their image, empty or of an unknown category are counted and named."""
     image_folder: str | None = None
     """With `boxes` in COCO's form, the folder that its file names start from; by default that of the .json file, or
     `images/` or a folder of the split's name beside it."""

@@ -17,10 +17,17 @@ AP75 = BoxMetric(
     name="ap75", label="AP75", about="average precision at an IoU of 0.75", compute=attrgetter("ap75")
 )
 AP_NMS = BoxMetric(
-    name="ap_nms", label="AP NMS", about="AP after `model.nms` has removed duplicates", compute=attrgetter("ap_nms")
+    name="ap_nms",
+    label="AP NMS",
+    about="AP after `model.nms` has removed duplicates",
+    compute=attrgetter("ap_nms"),
 )
 AP50_NMS = BoxMetric(
-    name="ap50_nms", label="AP50 NMS", about="AP50 after `model.nms`", compute=attrgetter("ap50_nms"), brief=False
+    name="ap50_nms",
+    label="AP50 NMS",
+    about="AP50 after `model.nms`",
+    compute=attrgetter("ap50_nms"),
+    brief=False,
 )
 PRECISION50 = BoxMetric(
     name="precision50",

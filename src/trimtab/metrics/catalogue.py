@@ -14,7 +14,15 @@ from trimtab.metrics.exact import EXACT
 from trimtab.metrics.loops import LOOPS
 from trimtab.metrics.loss import LOSS
 from trimtab.metrics.macro_f1 import MACRO_F1
-from trimtab.metrics.metric import BoxMetric, LabelMetric, LossMetric, Metric, Nats, ReadingMetric, TranslationMetric
+from trimtab.metrics.metric import (
+    BoxMetric,
+    LabelMetric,
+    LossMetric,
+    Metric,
+    Nats,
+    ReadingMetric,
+    TranslationMetric,
+)
 from trimtab.metrics.perplexity import BITS_PER_BYTE, BYTE_PERPLEXITY, PERPLEXITY
 from trimtab.metrics.ter import TER
 from trimtab.metrics.wer import WER

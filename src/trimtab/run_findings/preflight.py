@@ -54,7 +54,7 @@ BOXES_LEFT_OUT = RunFinding(
     name="boxes-left-out",
     severity="warning",
     when="before the first step",
-    seen="boxes of a list lie outside of their image, have no area, no image or an unknown category; from 20% on an error",
+    seen="boxes of a list lie outside of their image, or have no area, image or known category (an error from 20%)",
     why=(
         "Boxes in another unit or of other images teach the model nothing, and objects whose boxes are missing are "
         "learned as background."

@@ -37,7 +37,12 @@ def test_it_is_what_pycocotools_computes(seed):
         for box, kind in zip(each.boxes, each.categories, strict=True)
     ]
     results = [
-        {"image_id": image, "category_id": int(kind), "bbox": [*box[:2], *(box[2:] - box[:2])], "score": score}
+        {
+            "image_id": image,
+            "category_id": int(kind),
+            "bbox": [*box[:2], *(box[2:] - box[:2])],
+            "score": score,
+        }
         for image, each in enumerate(predictions)
         for box, kind, score in zip(each.boxes, each.categories, each.scores, strict=True)
     ]

@@ -78,7 +78,10 @@ def test_long_thin_boxes_are_kept(tmp_path, tree):
         (lambda tree: tree.pop("categories"), "`categories` is missing"),
         (lambda tree: tree["images"][0].pop("file_name"), "images[0] lacks file_name"),
         (lambda tree: tree["images"].append(tree["images"][0]), "two images have the same id"),
-        (lambda tree: tree["categories"].append({"id": 9, "name": "red"}), "two categories have the same name"),
+        (
+            lambda tree: tree["categories"].append({"id": 9, "name": "red"}),
+            "two categories have the same name",
+        ),
         (lambda tree: tree["images"][1].update(file_name="none.png"), "the image 'none.png' cannot be found"),
     ],
 )

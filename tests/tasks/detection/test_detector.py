@@ -27,7 +27,9 @@ def test_each_image_has_its_objects_in_the_order_given(detector, listed):
     assert [each.image for each in found] == [*map(str, paths), ""]
     assert found[0].objects == found[-1].objects
     for each in found:
-        assert [one.score for one in each.objects] == sorted((one.score for one in each.objects), reverse=True)
+        assert [one.score for one in each.objects] == sorted(
+            (one.score for one in each.objects), reverse=True
+        )
         for one in each.objects:
             left, top, right, bottom = one.box
             assert 0 <= left < right <= each.width
@@ -70,8 +72,17 @@ def test_a_list_is_scored_and_what_was_not_used_is_named(detector, listed, tmp_p
     tree = json.loads(listed.read_text())
     tree["annotations"][0]["bbox"] = [900, 900, 5, 5]
     other = tmp_path / "boxes.json"
-    other.write_text(json.dumps({**tree, "images": [
-        {**each, "file_name": str(listed.parent / "images" / each["file_name"])} for each in tree["images"]]}))
+    other.write_text(
+        json.dumps(
+            {
+                **tree,
+                "images": [
+                    {**each, "file_name": str(listed.parent / "images" / each["file_name"])}
+                    for each in tree["images"]
+                ],
+            }
+        )
+    )
     found = score_list(detector, [other])
     assert found.objects == len(tree["annotations"]) - 1
     assert "outside of its image" in found.left_out[0]

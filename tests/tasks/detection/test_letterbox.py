@@ -20,7 +20,9 @@ configs = st.builds(
 def test_boxes_come_back_exactly(width, height, config, shares):
     letterbox = Letterbox.of(width, height, config)
     boxes = np.array([shares]) * [width, height, width, height]
-    assert letterbox.from_canvas(letterbox.to_canvas(boxes)) == pytest.approx(boxes, abs=1e-9 * max(width, height))
+    assert letterbox.from_canvas(letterbox.to_canvas(boxes)) == pytest.approx(
+        boxes, abs=1e-9 * max(width, height)
+    )
 
 
 @given(width=sizes, height=sizes, config=configs)
@@ -30,7 +32,9 @@ def test_the_image_lies_inside_a_canvas_in_multiples(width, height, config):
     assert 1 <= box.inner_width <= box.canvas_width
     assert 1 <= box.inner_height <= box.canvas_height
     whole = box.to_canvas(np.array([[0.0, 0.0, width, height]]))[0]
-    assert whole == pytest.approx([0, 0, box.inner_width / box.canvas_width, box.inner_height / box.canvas_height])
+    assert whole == pytest.approx(
+        [0, 0, box.inner_width / box.canvas_width, box.inner_height / box.canvas_height]
+    )
 
 
 @given(width=st.integers(100, 4000), height=st.integers(100, 4000))
@@ -55,7 +59,9 @@ def test_pixels_and_boxes_move_alike():
     image.paste("black", (30, 20, 60, 40))
     box = Letterbox.of(90, 60, CanvasConfig(size=96))
     pixels = box.place(image)
-    left, top, right, bottom = (box.to_canvas(np.array([[30.0, 20.0, 60.0, 40.0]]))[0] * 96).round().astype(int)
+    left, top, right, bottom = (
+        (box.to_canvas(np.array([[30.0, 20.0, 60.0, 40.0]]))[0] * 96).round().astype(int)
+    )
     dark = np.argwhere(pixels[: box.inner_height].mean(2) < 60)
     assert abs(dark.min(0) - [top, left]).max() <= 1
     assert abs(dark.max(0) + 1 - [bottom, right]).max() <= 1

@@ -51,7 +51,9 @@ def test_the_terms_are_those_of_the_recipe():
     l1 = DetectionLoss(BoxLoss(**{**only, "l1_weight": 5.0}), MODEL).by_image(found, given)
     assert float(l1) == pytest.approx(5 * float((one - wanted).abs().sum()), rel=1e-4)
     ciou = DetectionLoss(BoxLoss(**{**only, "iou_weight": 2.0}), MODEL).by_image(found, given)
-    assert float(ciou) == pytest.approx(2 * (1 - float(box_iou(corners(one), corners(wanted), "ciou"))), rel=1e-4)
+    assert float(ciou) == pytest.approx(
+        2 * (1 - float(box_iou(corners(one), corners(wanted), "ciou"))), rel=1e-4
+    )
 
 
 @pytest.mark.parametrize("classification", ["varifocal", "focal", "softmax"])

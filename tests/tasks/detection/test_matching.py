@@ -49,7 +49,10 @@ def _given(layers=2):
 
 def test_objects_get_the_queries_of_their_own_image_that_fit_best():
     logits, boxes = _given()
-    targets = torch.tensor([0, 1, 1]), torch.tensor([[0.8, 0.8, 0.2, 0.2], [0.2, 0.2, 0.1, 0.1], [0.5, 0.5, 0.3, 0.3]])
+    targets = (
+        torch.tensor([0, 1, 1]),
+        torch.tensor([[0.8, 0.8, 0.2, 0.2], [0.2, 0.2, 0.1, 0.1], [0.5, 0.5, 0.3, 0.3]]),
+    )
     assert match(logits, boxes, targets, (1, 2)).tolist() == [[1, 0, 2]] * 2
     assert match(logits, boxes, targets, (1, 2), softmax=True).tolist() == [[1, 0, 2]] * 2
 

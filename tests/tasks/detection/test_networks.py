@@ -20,7 +20,9 @@ def no_network(monkeypatch):
 
 @pytest.mark.parametrize("backbone", ["hgnet", "resnet"])
 @pytest.mark.parametrize("architecture", quick([*CLASSES], "d_fine"))
-def test_every_architecture_is_built_on_either_backbone_without_a_download(no_network, architecture, backbone):
+def test_every_architecture_is_built_on_either_backbone_without_a_download(
+    no_network, architecture, backbone
+):
     config = DetectorModel(architecture=architecture, backbone=backbone, **SMALL)
     network = new_network(config, num_labels=2, seed=1)
     assert type(network).__name__ == CLASSES[architecture]
@@ -30,7 +32,9 @@ def test_every_architecture_is_built_on_either_backbone_without_a_download(no_ne
 def test_defaults_of_transformers_that_break_runs_are_off(architecture):
     settings = network_settings(DetectorModel(architecture=architecture, preset="tiny"), num_labels=1)
     assert settings.freeze_backbone_batch_norms is False
-    assert settings.num_denoising == 0  # queries that are drawn for a micro-batch would make a step depend on its cut
+    assert (
+        settings.num_denoising == 0
+    )  # queries that are drawn for a micro-batch would make a step depend on its cut
     assert settings.anchor_image_size is None  # of one size, which breaks the others
     assert settings.eval_size is None
 
@@ -42,7 +46,9 @@ def test_a_transformers_without_the_model_is_refused_by_name(monkeypatch):
     check_library("d_fine")
 
 
-@pytest.mark.parametrize("settings", ['{"d_model": "wide"}', '{"backbone_config": {"model_type": "nothing"}}'])
+@pytest.mark.parametrize(
+    "settings", ['{"d_model": "wide"}', '{"backbone_config": {"model_type": "nothing"}}']
+)
 def test_settings_that_transformers_cannot_read_are_refused(settings):
     with pytest.raises(InputError, match="transformers"):
         network_settings(DetectorModel(path="folder", settings=settings, preset="tiny"), num_labels=1)

@@ -14,7 +14,9 @@ def folder(tmp_path):
         for name in "ab":
             Image.new("RGB", (40, 20)).save(tmp_path / "images" / split / f"{name}.png")
     (tmp_path / "labels" / "train" / "a.txt").write_text("1 0.5 0.5 0.5 0.4\n0 0.25 0.5 0.1 0.1\n")
-    (tmp_path / "data.yaml").write_text("path: .\ntrain: images/train\nval: images/val\nnames: {0: red, 1: blue}\n")
+    (tmp_path / "data.yaml").write_text(
+        "path: .\ntrain: images/train\nval: images/val\nnames: {0: red, 1: blue}\n"
+    )
     return tmp_path
 
 
@@ -69,7 +71,8 @@ def test_a_folder_without_data_yaml_has_images_and_classes_txt(folder):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "names: 3\ntrain: images/train\n", "train: nowhere\n", "val: images/val\n", "- a\n", "a: [\n"]
+    "text",
+    ["", "names: 3\ntrain: images/train\n", "train: nowhere\n", "val: images/val\n", "- a\n", "a: [\n"],
 )
 def test_a_data_yaml_that_cannot_be_right_is_refused(folder, text):
     (folder / "data.yaml").write_text(text)
@@ -78,5 +81,8 @@ def test_a_data_yaml_that_cannot_be_right_is_refused(folder, text):
 
 
 def test_the_last_folder_of_the_path_called_images_has_the_labels_beside_it(tmp_path):
-    assert label_of(tmp_path / "images" / "x" / "images" / "a.png") == tmp_path / "images" / "x" / "labels" / "a.txt"
+    assert (
+        label_of(tmp_path / "images" / "x" / "images" / "a.png")
+        == tmp_path / "images" / "x" / "labels" / "a.txt"
+    )
     assert label_of(tmp_path / "a.png") == tmp_path / "a.txt"

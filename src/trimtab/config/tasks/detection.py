@@ -115,10 +115,30 @@ def _loss(recipe: Recipe) -> Iterator[Complaint]:
 def _step(recipe: Recipe) -> Iterator[Complaint]:
     step = recipe.step
     wrong = (
-        ("cuda_graph", step.cuda_graph != "off", "matching needs the host, so that steps cannot be recorded", "off"),
-        ("compile", step.compile == "on", "batches of detectors have no one shape to compile for", "auto or off"),
-        ("recompute", step.recompute != "none", "layers that transformers computes cannot be recomputed", "none"),
-        ("precision", step.precision == "bf16", "boxes must not be rounded to bfloat16", "bf16_mixed or fp32"),
+        (
+            "cuda_graph",
+            step.cuda_graph != "off",
+            "matching needs the host, so that steps cannot be recorded",
+            "off",
+        ),
+        (
+            "compile",
+            step.compile == "on",
+            "batches of detectors have no one shape to compile for",
+            "auto or off",
+        ),
+        (
+            "recompute",
+            step.recompute != "none",
+            "layers that transformers computes cannot be recomputed",
+            "none",
+        ),
+        (
+            "precision",
+            step.precision == "bf16",
+            "boxes must not be rounded to bfloat16",
+            "bf16_mixed or fp32",
+        ),
         ("gradients", step.gradients == "released", "heads are used in several places", "kept"),
     )
     for key, is_wrong, what, allowed in wrong:
@@ -134,7 +154,7 @@ def _model(recipe: Recipe) -> Iterator[Complaint]:
             path="adapter",
             what="there are no adapters for detectors",
             got=recipe.adapter.kind,
-            fix="remove it; `freeze: [\"network.model.backbone.*\"]` trains less of the model",
+            fix='remove it; `freeze: ["network.model.backbone.*"]` trains less of the model',
         )
 
 

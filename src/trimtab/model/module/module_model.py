@@ -33,8 +33,8 @@ class ModuleModel(nn.Module):
     """Beginnings of the names that a folder may lack, as it has no head for the labels of a run."""
 
     def __init__(self, config: Any, network: Any, *, num_ids: int, max_positions: int) -> None:
-        """`config` is a TransformersModel, or the settings of another module with a `dim`; `num_ids` are the rows of the
-        output matrix; no text may be longer than `max_positions` tokens."""
+        """`config` is a TransformersModel, or the settings of another module with a `dim`; `num_ids` are the rows of
+        the output matrix; no text may be longer than `max_positions` tokens."""
         super().__init__()
         self.config, self.num_ids, self.max_positions = config, num_ids, max_positions
         self.network = network

@@ -90,7 +90,7 @@ def area(right: Bool[np.ndarray, "predictions"], total: int) -> float:
     precision = hits / np.arange(1, len(right) + 1)
     precision = np.maximum.accumulate(precision[::-1])[::-1]
     places = np.searchsorted(hits / total, RECALLS, side="left")
-    return float(np.where(places < len(precision), np.append(precision, 0.0)[np.minimum(places, len(precision))], 0.0).mean())
+    return float(np.append(precision, 0.0)[places].mean())  # 0 at recalls that are never reached
 
 
 def box_scores(

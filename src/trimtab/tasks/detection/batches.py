@@ -1,4 +1,4 @@
-"""Batches of images with their boxes: only images of one canvas share a batch, so that none is padded to another's size."""
+"""Batches of images with their boxes. Only images of one canvas share a batch: none is padded to another's size."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -100,7 +100,11 @@ class BoxBatch:
     def blank(self) -> "BoxBatch":
         """The same images, of which nothing counts."""
         return replace(
-            self, boxes=self.boxes[:0], categories=self.categories[:0], counts=(0,) * len(self.counts), num_targets=0
+            self,
+            boxes=self.boxes[:0],
+            categories=self.categories[:0],
+            counts=(0,) * len(self.counts),
+            num_targets=0,
         )
 
 

@@ -47,7 +47,9 @@ def mixture_opener(recipe: Recipe, datasets: BoxDatasets) -> OpenMixture:
             sizes=map(partial(step_size, recipe.step), itertools.count(step)),
         )
         for window in made:
-            yield BoxGlobalBatch(**{each.name: getattr(window, each.name) for each in fields(TextGlobalBatch)})
+            yield BoxGlobalBatch(
+                **{each.name: getattr(window, each.name) for each in fields(TextGlobalBatch)}
+            )
 
     return open_mixture
 

@@ -42,7 +42,9 @@ def images_are_apart(parts: Checked) -> Iterator[Finding]:
     before, after = hidden(parts, batch), hidden(parts, blanked(batch))
     change, typical = (after - before).flatten(1).norm(dim=1), float(before.flatten(1).norm(dim=1).mean())
     others = change[1::2]
-    yield from others_seen(float(others.max()) / typical if len(others) else 0.0, bound=UNSEEN[parts.precision])
+    yield from others_seen(
+        float(others.max()) / typical if len(others) else 0.0, bound=UNSEEN[parts.precision]
+    )
     yield from not_seen("image", float(change[::2].max()) / typical)
 
 

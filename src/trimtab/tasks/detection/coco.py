@@ -20,13 +20,16 @@ from trimtab.tasks.detection.annotations import (
     Faults,
 )
 
-FORM = '{"images": [{"id", "file_name"}], "categories": [{"id", "name"}], "annotations": [{"image_id", "category_id", "bbox"}]}'
+FORM = (
+    '{"images": [{"id", "file_name"}], "categories": [{"id", "name"}], "annotations": [{"image_id", "category_id", '
+    '"bbox"}]}'
+)
 Entry = Mapping[str, Any]
 
 
 def read_coco(path: Path, folder: Path | None) -> Annotations:
-    """The images and boxes of a COCO file. InputError for what is no such file, has an image twice, or names images that
-    are not there."""
+    """The images and boxes of a COCO file. InputError for what is no such file, has an image twice, or names images
+    that are not there."""
     tree = _tree(path)
     images, categories = (_entries(tree, key, path) for key in ("images", "categories"))
     for key, entries, named in (("images", images, "file_name"), ("categories", categories, "name")):
@@ -48,7 +51,9 @@ def read_coco(path: Path, folder: Path | None) -> Annotations:
     return Annotations(
         path=path,
         images=_places(path, [str(entry["file_name"]) for entry in images], folder),
-        ids=tuple(entry["id"] if isinstance(entry["id"], int) else place for place, entry in enumerate(images)),
+        ids=tuple(
+            entry["id"] if isinstance(entry["id"], int) else place for place, entry in enumerate(images)
+        ),
         names=tuple(str(entry["name"]) for entry in categories),
         category_ids=tuple(
             entry["id"] if isinstance(entry["id"], int) else place for place, entry in enumerate(categories)

@@ -296,5 +296,3 @@ def check_queries(opened: dict[str, BoxCorpus], queries: int) -> None:
             )
     if problems:
         raise InputError(*problems)
-
-

@@ -70,7 +70,11 @@ class Detections:
         """Plain data."""
         told: dict[str, Any] = {"image": self.image, "width": self.width, "height": self.height}
         told["objects"] = [
-            {"category": each.category, "score": round(each.score, 6), "box": [round(side, 2) for side in each.box]}
+            {
+                "category": each.category,
+                "score": round(each.score, 6),
+                "box": [round(side, 2) for side in each.box],
+            }
             for each in self.objects
         ]
         return told | ({"error": self.error} if self.error else {})
@@ -236,18 +240,20 @@ def drawn(image: Image.Image, found: Detections, *, categories: Sequence[str]) -
 
 
 def coco_results(found: Sequence[Detections], categories: Categories, ids: Sequence[int]) -> str:
-    """The objects in the form of COCO's results: one JSON list with `image_id`, `category_id`, `bbox` (left, top, width,
-    height) and `score`."""
+    """The objects in the form of COCO's results: one JSON list with `image_id`, `category_id`, `bbox` (left, top,
+    width, height) and `score`."""
     numbers = dict(zip(categories.names, categories.ids, strict=True))
     rows = [
         {
             "image_id": number,
             "category_id": numbers[each.category],
-            "bbox": [round(side, 2) for side in (*each.box[:2], each.box[2] - each.box[0], each.box[3] - each.box[1])],
+            "bbox": [
+                round(side, 2)
+                for side in (*each.box[:2], each.box[2] - each.box[0], each.box[3] - each.box[1])
+            ],
             "score": round(each.score, 6),
         }
         for number, one in zip(ids, found, strict=True)
         for each in one.objects
     ]
     return json.dumps(rows)
-

@@ -72,8 +72,8 @@ class BoxGate:
     def render(self) -> str:
         """Lines for people."""
         return (
-            f"{self.images} images on {self.canvases} canvases: scores differ by at most {self.worst_score:.1e}, sides of "
-            f"boxes by {self.worst_side:.1e} of the canvas (bound {BOUND:.0e})"
+            f"{self.images} images on {self.canvases} canvases: scores differ by at most {self.worst_score:.1e}, sides "
+            f"of boxes by {self.worst_side:.1e} of the canvas (bound {BOUND:.0e})"
         )
 
 
@@ -171,7 +171,9 @@ def write_settings(detector: TrainedDetector, folder: Path) -> None:
         {"name": name, "id": number}
         for name, number in zip(detector.categories.names, detector.categories.ids, strict=True)
     ]
-    (folder / CATEGORIES_FILE).write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    (folder / CATEGORIES_FILE).write_text(
+        json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+    )
 
 
 def canvases_of(detector: TrainedDetector) -> Iterator[np.ndarray]:

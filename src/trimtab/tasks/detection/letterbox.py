@@ -51,7 +51,9 @@ class Letterbox:
 
     def place(self, image: Image.Image) -> np.ndarray:
         """The canvas with the image on it, `height width 3`, uint8."""
-        resized = image.convert("RGB").resize((self.inner_width, self.inner_height), Image.Resampling.BILINEAR)
+        resized = image.convert("RGB").resize(
+            (self.inner_width, self.inner_height), Image.Resampling.BILINEAR
+        )
         out = np.empty((self.canvas_height, self.canvas_width, 3), np.uint8)
         out[:] = FILL
         out[: self.inner_height, : self.inner_width] = np.asarray(resized)

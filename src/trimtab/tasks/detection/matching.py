@@ -17,8 +17,8 @@ from trimtab.loss.box_classes import ALPHA_FOCAL, GAMMA
 from trimtab.loss.box_iou import box_iou, corners
 
 CLASS_COST, L1_COST, IOU_COST = 2.0, 5.0, 2.0
-"""Weights of the cost, as in Deformable DETR, RT-DETR and D-FINE. Its overlap is GIoU, whatever the loss uses: an aspect
-ratio says little about which box is meant."""
+"""Weights of the cost, as in Deformable DETR, RT-DETR and D-FINE. Its overlap is GIoU, whatever the loss uses: an
+aspect ratio says little about which box is meant."""
 SMALL = 1e-8
 LARGEST_COST = 1e6
 """In place of costs that are not finite, so that a diverged step is judged by the guard and not by an exception."""
@@ -33,8 +33,8 @@ def match(
     *,
     softmax: bool = False,
 ) -> Int[Tensor, "layers objects"]:
-    """The query of each object, layer by layer. `targets` are the categories and boxes of the objects of all images, one
-    image after another, of which each has so many as `counts` says, and no more than there are queries."""
+    """The query of each object, layer by layer. `targets` are the categories and boxes of the objects of all images,
+    one image after another, of which each has so many as `counts` says, and no more than there are queries."""
     categories, wanted = targets
     owners = owners_of(counts, logits.device)
     # Objects are looked at with the queries of their own image alone: layers x objects x queries.

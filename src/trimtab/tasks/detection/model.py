@@ -98,7 +98,9 @@ class Detector(ModuleModel):
             states = states[None]
         with in_float32(pixels.device):
             states = widened(states)
-            return Predictions(network.class_labels_classifier(states), network.bbox_predictor(states).sigmoid())
+            return Predictions(
+                network.class_labels_classifier(states), network.bbox_predictor(states).sigmoid()
+            )
 
     def fill(self, path: str, *, sha256: str | None = None) -> Taken:
         """Puts the weights of a folder in; see `starting.take_folder`."""
@@ -157,7 +159,11 @@ def widened(x: Tensor) -> Tensor:
 
 def in_float32(device: torch.device) -> Any:
     """A context in which nothing is rounded to half precision."""
-    return torch.autocast(device.type, enabled=False) if torch.is_autocast_enabled(device.type) else nullcontext()
+    return (
+        torch.autocast(device.type, enabled=False)
+        if torch.is_autocast_enabled(device.type)
+        else nullcontext()
+    )
 
 
 def inner_mask(inner: Tensor, height: int, width: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Batch norm as a run needs it: live statistics that a skipped step does not change, stored ones, or GroupNorm instead."""
+"""Batch norm as a run needs it: live statistics that a skipped step does not change, stored ones, or GroupNorm."""
 
 import math
 from collections.abc import Iterator
@@ -43,10 +43,14 @@ class StepBatchNorm(nn.Module):
         self.collected: list[tuple[Tensor, Tensor, Tensor]] = []
         """Of each forward pass in training: mean, variance, and the number of values that they are of."""
 
-    def forward(self, x: Float[Tensor, "images channels height width"]) -> Float[Tensor, "images channels height width"]:
+    def forward(
+        self, x: Float[Tensor, "images channels height width"]
+    ) -> Float[Tensor, "images channels height width"]:
         """Normalized by the statistics of the batch while training live, otherwise by the stored ones."""
         if not (self.training and self.live):
-            return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, False, 0.0, self.eps)
+            return F.batch_norm(
+                x, self.running_mean, self.running_var, self.weight, self.bias, False, 0.0, self.eps
+            )
         with torch.no_grad():
             variance, mean = torch.var_mean(x.float(), dim=(0, 2, 3), correction=0)
             count = x.numel() // x.shape[1]

@@ -62,7 +62,12 @@ def page_size(given: str) -> tuple[int, int]:
 
 
 def draw_page(
-    words: Iterator[str], fonts: FontSet, config: Rendering, *, size: tuple[int, int], rng: np.random.Generator
+    words: Iterator[str],
+    fonts: FontSet,
+    config: Rendering,
+    *,
+    size: tuple[int, int],
+    rng: np.random.Generator,
 ) -> Page:
     """One page: one to three columns of paragraphs, some with a heading, in one font, size and color of ink. Words that
     its font lacks are passed over."""
@@ -156,8 +161,8 @@ def write_pages(
     """Draws pages into `out/images/` and lists the boxes of their lines in `out/boxes.json`. Each page has one of the
     `sizes`. The same arguments give the same files with the same version of Pillow.
 
-    Raises InputError for a folder that is not empty, a text that cannot be read or has no word, and fonts that are none.
-    """
+    Raises InputError for a folder that is not empty, a text that cannot be read or has no word, and fonts that are
+    none."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise input_error(
             f"{out}: is not empty" if out.is_dir() else f"{out}: is a file",
@@ -194,7 +199,9 @@ def write_pages(
 
 def _add(tree: dict[str, list[dict[str, Any]]], page: Page, number: int) -> None:
     width, height = page.image.size
-    tree["images"].append({"id": number + 1, "file_name": f"{number:06d}.png", "width": width, "height": height})
+    tree["images"].append(
+        {"id": number + 1, "file_name": f"{number:06d}.png", "width": width, "height": height}
+    )
     for left, top, right, bottom in page.boxes:
         wide, high = right - left, bottom - top
         tree["annotations"].append(

@@ -66,7 +66,12 @@ def score_list(detector: TrainedDetector, lists: Sequence[Path]) -> ListScore:
     corpus = corpus_of(read_annotations(files, key="IMAGE"), files, detector.categories)
     predicted, objects, unreadable = list[Found](), list[Found](), list[str]()
     for start in range(0, len(corpus), AT_ONCE):
-        _look(detector, corpus, range(start, min(len(corpus), start + AT_ONCE)), (predicted, objects, unreadable))
+        _look(
+            detector,
+            corpus,
+            range(start, min(len(corpus), start + AT_ONCE)),
+            (predicted, objects, unreadable),
+        )
     given = box_scores(
         predicted,
         [without_duplicates(each, detector.settings) for each in predicted],

@@ -27,7 +27,9 @@ def take_run(old: Any, model: nn.Module, *, part: str, name: str, same_categorie
     wanted = [each for each in own if part == "all" or each.startswith(BACKBONES)]
     heads = {each for each in wanted if not same_categories and is_head(each)}
     missing = [
-        each for each in wanted if each not in heads and (each not in given or given[each].shape != own[each].shape)
+        each
+        for each in wanted
+        if each not in heads and (each not in given or given[each].shape != own[each].shape)
     ]
     if missing or not wanted:
         raise input_error(

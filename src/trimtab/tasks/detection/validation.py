@@ -41,8 +41,8 @@ def loss_of(parts: Any, model: Detector, valid: BoxSet) -> float:
 
 @torch.no_grad()
 def validated(parts: Any, model: Detector, valid: BoxSet, moment: Moment) -> Validated:
-    """The metrics of the recipe on images that are spread over the set; of the first set some images with what was found
-    in them."""
+    """The metrics of the recipe on images that are spread over the set; of the first set some images with what was
+    found in them."""
     recipe = parts.recipe
     wanted = [OF_BOXES[name] for name in recipe.evaluate.metrics if name in OF_BOXES]
     if valid.rows and not math.isfinite(moment.loss):
@@ -97,8 +97,8 @@ def uses_softmax(parts: Any) -> bool:
 
 
 def objects_of(found: Predictions, letterboxes: list[Letterbox], *, softmax: bool) -> list[Found]:
-    """What was found in each image, in its pixels, the best first: pairs of a box and a category, so that a box may have
-    several categories, as in COCO's evaluation."""
+    """What was found in each image, in its pixels, the best first: pairs of a box and a category, so that a box may
+    have several categories, as in COCO's evaluation."""
     logits, boxes = found.logits[-1].float(), found.boxes[-1].float()
     chances = logits.softmax(-1)[..., :-1] if softmax else logits.sigmoid()
     categories = chances.shape[-1]
@@ -136,7 +136,9 @@ def in_words(found: Found, names: tuple[str, ...], threshold: float) -> str:
     """Boxes as a line of text, for samples."""
     rows = zip(found.boxes, found.categories, found.scores, strict=True)
     said = [
-        f"{names[kind]} [{', '.join(f'{side:.1f}' for side in box)}]" for box, kind, score in rows if score >= threshold
+        f"{names[kind]} [{', '.join(f'{side:.1f}' for side in box)}]"
+        for box, kind, score in rows
+        if score >= threshold
     ]
     return "; ".join(said)
 
