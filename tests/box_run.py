@@ -55,11 +55,9 @@ def box_sources(folder: Path, **changes: Any) -> Any:
     """The recipe of `box_recipe` with absolute paths, and its opened data."""
     from trimtab.config.load import load_recipe
     from trimtab.config.paths import resolve_paths
-    from trimtab.progress import Silent
-    from trimtab.tasks.task_of import open_datasets
 
-    recipe = resolve_paths(load_recipe(box_recipe(folder, **changes)))
-    return recipe, open_datasets(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())
+    path = box_recipe(folder, **changes)
+    return resolve_paths(load_recipe(path)), reopened(folder)
 
 
 SMALL_MODEL = {
@@ -87,3 +85,14 @@ def _recipe() -> dict[str, Any]:
         "evaluate": {"every": "2 steps", "samples": 1},
         "checkpoint": {"every": "1 steps"},
     }
+
+
+def reopened(folder: Path) -> Any:
+    """The data of a folder that `box_sources` wrote, as it is now."""
+    from trimtab.config.load import load_recipe
+    from trimtab.config.paths import resolve_paths
+    from trimtab.progress import Silent
+    from trimtab.tasks.task_of import open_datasets
+
+    recipe = resolve_paths(load_recipe(folder / "recipe.yaml"))
+    return open_datasets(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterator
 
+from jaxtyping import Float
+from torch import Tensor
+
 from trimtab.finding import Finding
 from trimtab.run_findings.preflight import BOXES_LEFT_OUT
 from trimtab.tasks.detection.annotations import CUT_OFF, LEFT_OUT, Faults
+from trimtab.tasks.detection.batches import BoxBatch
 from trimtab.tasks.detection.examples import blanked
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import hidden
@@ -39,8 +43,8 @@ def images_are_apart(parts: Checked) -> Iterator[Finding]:
     mode: live batch norm makes images of a batch depend on one another while training, as it should."""
     parts.model.eval()
     batch = parts.examples.few()
-    before, after = hidden(parts, batch), hidden(parts, blanked(batch))
-    change, typical = (after - before).flatten(1).norm(dim=1), float(before.flatten(1).norm(dim=1).mean())
+    before, after = (by_image(hidden(parts, each), batch) for each in (batch, blanked(batch)))
+    change, typical = (after - before).norm(dim=1), float(before.norm(dim=1).mean())
     others = change[1::2]
     yield from others_seen(
         float(others.max()) / typical if len(others) else 0.0, bound=UNSEEN[parts.precision]
@@ -52,6 +56,13 @@ def image_is_the_same_alone(parts: Checked) -> Iterator[Finding]:
     """The first image in a batch with others and alone."""
     parts.model.eval()
     together, alone = parts.examples.few(), parts.examples.one_batch(0, 1)
-    one, other = hidden(parts, together)[0], hidden(parts, alone)[0]
+    one, other = (by_image(hidden(parts, each), each)[0] for each in (together, alone))
     share, bound = float((one - other).norm() / one.norm()), ALONE[parts.precision]
     yield from differs_alone(share, bound=bound, targets=len(one), others=together.num_segments - 1)
+
+
+def by_image(
+    found: Float[Tensor, "predictions numbers"], batch: BoxBatch
+) -> Float[Tensor, "images numbers_of_all"]:
+    """The predictions for each image in one row."""
+    return found.view(batch.num_segments, -1)

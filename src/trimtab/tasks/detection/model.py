@@ -50,10 +50,10 @@ class Detector(ModuleModel):
         self.register_buffer("mean", mean, persistent=False)
         self.register_buffer("std", std, persistent=False)
 
-    def forward(self, batch: BoxBatch) -> Float[Tensor, "images queries numbers"]:
-        """The logits and boxes of the last layer."""
+    def forward(self, batch: BoxBatch) -> Float[Tensor, "predictions numbers"]:
+        """The logits and boxes of the last layer, of one image after another."""
         found = self.predict(batch)
-        return torch.cat([found.logits[-1], found.boxes[-1]], dim=-1)
+        return torch.cat([found.logits[-1], found.boxes[-1]], dim=-1).flatten(0, 1)
 
     def predict(self, batch: BoxBatch) -> Predictions:
         """The predictions of all layers in training; in evaluation of those that the module gives."""
