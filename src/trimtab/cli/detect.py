@@ -89,7 +89,7 @@ def detect(
             scores = score_list(detector, images)
             written.write(f"{json.dumps(scores.to_dict()) if form is not Form.TEXT else scores.render()}\n")
             return
-        found = []
+        found: "list[Detections]" = []
         for path, each in zip(paths, detector.detect(paths), strict=True):
             found.append(each)
             if each.error:

@@ -1,6 +1,6 @@
 """The shape of a detector: one of the DETR family, whose layers are a module of Hugging Face's transformers."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field, model_validator
 
@@ -87,8 +87,9 @@ class DetectorModel(Settings):
     @model_validator(mode="before")
     @classmethod
     def _fill_preset(cls, value: Any) -> Any:
-        if isinstance(value, dict) and value.get("path") and value.get("preset") is None:
-            return {**DETECTOR_PRESETS["base"], **value}  # the folder has its own
+        given = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        if given.get("path") and given.get("preset") is None:
+            return {**DETECTOR_PRESETS["base"], **given}  # the folder has its own
         return filled_from_preset(value, DETECTOR_PRESETS)
 
     @model_validator(mode="after")

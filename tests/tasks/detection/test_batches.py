@@ -36,7 +36,10 @@ def test_each_image_is_in_one_batch_of_its_canvas_with_its_boxes(kinds, images):
             mark = int(batch.pixels[number, 0, 0, 0])
             original = rows[mark - 1]
             assert original.letterbox.canvas == tuple(batch.pixels.shape[2:])
-            assert batch.inner[number].tolist() == [original.letterbox.inner_height, original.letterbox.inner_width]
+            assert batch.inner[number].tolist() == [
+                original.letterbox.inner_height,
+                original.letterbox.inner_width,
+            ]
             assert torch.equal(batch.boxes[first : first + count], torch.from_numpy(original.boxes))
             first += count
             seen.append(mark)

@@ -25,7 +25,9 @@ def test_boxes_of_an_example_are_those_of_the_list(opened):
     valid = next(iter(datasets.valid.values()))
     for line, example in enumerate(valid.examples()):
         boxes, _ = valid.corpus.annotations.of(line)
-        assert example.letterbox.from_canvas(corners(example.boxes.astype(float))) == pytest.approx(boxes, abs=1e-3)
+        assert example.letterbox.from_canvas(corners(example.boxes.astype(float))) == pytest.approx(
+            boxes, abs=1e-3
+        )
 
 
 def test_a_chunk_is_a_function_of_its_position(opened):
@@ -34,9 +36,7 @@ def test_a_chunk_is_a_function_of_its_position(opened):
     parts = [datasets.feed.chunk(start=start, count=2) for start in (0, 2, 4)]
     assert np.concatenate([part.source.values for part in parts]).tobytes() == whole.source.values.tobytes()
     assert (whole.target.lengths == 1).all()
-    assert whole.target.values.tolist() == [
-        datasets.corpora[0].count(int(line)) for line in whole.line
-    ]
+    assert whole.target.values.tolist() == [datasets.corpora[0].count(int(line)) for line in whole.line]
 
 
 def test_a_damaged_image_is_dropped_in_training_and_an_error_in_validation(tmp_path, own_cache):

@@ -7,7 +7,6 @@ from PIL import Image
 from tests.box_run import write_boxes
 from trimtab.errors import InputError
 from trimtab.tasks.detection.detector import coco_results, drawn, load_detector
-from trimtab.tasks.detection.scoring import score_list
 from trimtab.tasks.detection.validation import objects_of
 
 
@@ -66,28 +65,6 @@ def test_results_in_cocos_form_have_the_ids_of_the_list(detector, listed):
     assert {row["category_id"] for row in rows} <= {3, 7}
     left, top, right, bottom = found[0].objects[0].box
     assert rows[0]["bbox"] == pytest.approx([left, top, right - left, bottom - top], abs=0.01)
-
-
-def test_a_list_is_scored_and_what_was_not_used_is_named(detector, listed, tmp_path):
-    tree = json.loads(listed.read_text())
-    tree["annotations"][0]["bbox"] = [900, 900, 5, 5]
-    other = tmp_path / "boxes.json"
-    other.write_text(
-        json.dumps(
-            {
-                **tree,
-                "images": [
-                    {**each, "file_name": str(listed.parent / "images" / each["file_name"])}
-                    for each in tree["images"]
-                ],
-            }
-        )
-    )
-    found = score_list(detector, [other])
-    assert found.objects == len(tree["annotations"]) - 1
-    assert "outside of its image" in found.left_out[0]
-    assert {"ap", "ap_nms", "predictions_per_object"} <= found.to_dict().keys()
-    assert "AP" in found.render()
 
 
 def test_a_drawn_image_has_the_size_of_the_image(detector, listed):

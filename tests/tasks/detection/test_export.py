@@ -18,7 +18,10 @@ def test_the_graph_finds_what_the_detector_finds_on_canvases_that_it_was_not_tra
     assert report.gate.worst_side < 1e-4
     told = json.loads((tmp_path / "out" / "detector.json").read_text())
     assert told["categories"] == ["red", "blue"]
-    detector, session = load_detector(box_run, device="cpu"), onnxruntime_session(tmp_path / "out" / "model.onnx")
+    detector, session = (
+        load_detector(box_run, device="cpu"),
+        onnxruntime_session(tmp_path / "out" / "model.onnx"),
+    )
     image = Image.fromarray(np.random.default_rng(1).integers(0, 256, (60, 150, 3), np.uint8))
     canvas = detector.canvas.model_copy(update={"fit": "native", "size": 96})
     letterbox = Letterbox.of(*image.size, canvas)

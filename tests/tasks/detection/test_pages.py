@@ -55,7 +55,9 @@ def test_pages_are_a_coco_list_and_the_same_seed_gives_the_same_pages(folder, tm
             assert one.tobytes() == other.tobytes()
 
 
-@pytest.mark.parametrize("given", ["", "a", "100", "100x", "10x100", "100x99999", "100x100x3", "-5x100", "1.5x100"])
+@pytest.mark.parametrize(
+    "given", ["", "a", "100", "100x", "10x100", "100x99999", "100x100x3", "-5x100", "1.5x100"]
+)
 def test_a_size_that_is_none_is_refused(given):
     with pytest.raises(InputError, match="no size of a page"):
         page_size(given)

@@ -57,7 +57,9 @@ def saved(old, tmp_path_factory):
     return folder
 
 
-def test_a_folder_of_transformers_is_filled_in_with_its_sizes_and_its_norms_frozen(old, saved, tmp_path, own_cache):
+def test_a_folder_of_transformers_is_filled_in_with_its_sizes_and_its_norms_frozen(
+    old, saved, tmp_path, own_cache
+):
     recipe, datasets = box_sources(tmp_path, model={"kind": "detector", "path": str(saved)})
     assert (recipe.model.dim, recipe.model.queries) == (16, 8)
     assert "d_model" in json.loads(recipe.model.settings)

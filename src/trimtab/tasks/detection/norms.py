@@ -54,7 +54,9 @@ class StepBatchNorm(nn.Module):
         with torch.no_grad():
             variance, mean = torch.var_mean(x.float(), dim=(0, 2, 3), correction=0)
             count = x.numel() // x.shape[1]
-            self.collected.append((mean, variance * count / max(1, count - 1), mean.new_tensor(float(count))))
+            self.collected.append(
+                (mean, variance * count / max(1, count - 1), mean.new_full((), float(count)))
+            )
         return F.batch_norm(x, None, None, self.weight, self.bias, True, 0.0, self.eps)
 
     def forget(self) -> None:
