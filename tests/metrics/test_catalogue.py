@@ -5,8 +5,8 @@ import pytest
 from trimtab.errors import InputError
 from trimtab.metrics.catalogue import (
     METRICS,
-    OF_LABELS,
     OF_BOXES,
+    OF_LABELS,
     OF_READINGS,
     OF_THE_LOSS,
     OF_TRANSLATIONS,

@@ -27,7 +27,7 @@ def test_as_many_are_named_as_a_message_holds_and_all_are_counted():
 
 def test_collected_boxes_stand_one_image_after_another():
     collected = Collected(Faults())
-    collected.add([(1, [0, 0, 5, 5], "a"), (0, [1, 1, 2, 2], "b")], size=None)
+    collected.add([(1, [0.0, 0.0, 5.0, 5.0], "a"), (0, [1.0, 1.0, 2.0, 2.0], "b")], size=None)
     collected.add([], size=None)
     offsets, boxes, categories = collected.arrays()
     assert offsets.tolist() == [0, 2, 2]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from trimtab.config.canvas import CanvasConfig
 from trimtab.config.step import StepConfig
-from trimtab.tasks.detection.batches import BatchShape, Batching, cut, plan_shape
+from trimtab.tasks.detection.batches import Batching, BatchShape, cut, plan_shape
 from trimtab.tasks.detection.datasets import Example, to_bytes
 from trimtab.tasks.detection.letterbox import Letterbox
 from trimtab.tasks.recognition.datasets import joined

@@ -40,7 +40,7 @@ def test_a_chunk_is_a_function_of_its_position(opened):
 
 
 def test_a_damaged_image_is_dropped_in_training_and_an_error_in_validation(tmp_path, own_cache):
-    recipe, datasets = box_sources(tmp_path)
+    _, datasets = box_sources(tmp_path)
     (tmp_path / "train" / "images" / "3.png").write_bytes(b"none")
     (tmp_path / "dev" / "images" / "1.png").write_bytes(b"none")
     chunk = datasets.feed.chunk(start=0, count=12)

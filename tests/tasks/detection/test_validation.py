@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from trimtab.tasks.detection.examples import window_of
 from trimtab.tasks.detection.letterbox import Letterbox
 from trimtab.tasks.detection.model import Predictions
 from trimtab.tasks.detection.validation import example_losses, loss_of, objects_of
-from trimtab.tasks.detection.examples import window_of
 
 
 def test_the_loss_of_a_set_is_that_of_its_images_by_their_boxes(parts):
