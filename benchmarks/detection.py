@@ -92,7 +92,11 @@ def recipe_of(args):
             "canvas": {"fit": fit, "size": 64 if dry else CANVAS, "augment": {"flip": 0.0, "crop": 0.0}},
             "workers": 0 if dry else max(1, (os.cpu_count() or 4) // (args.jobs + 1)),
         },
-        "model": {"kind": "detector", "queries": 250, **(size if dry else {"preset": args.preset})},
+        "model": {
+            "kind": "detector",
+            "queries": 40 if dry else 250,
+            **(size if dry else {"preset": args.preset}),
+        },
         "loss": {"boxes": {"iou": iou}},
         "step": {
             "tokens_per_step": 4 if dry else 16,

@@ -23,6 +23,7 @@ from trimtab.errors import InputError
         ({"step.recompute": "block"}, "step.recompute"),
         ({"export": ["onnx"]}, "export"),
         ({"evaluate.metrics": ["bleu"]}, "evaluate.metrics.0"),
+        ({"model.queries": 85}, "model.queries"),
         ({"model.heads": 3}, "heads"),
         ({"model.decoder_layers": 1}, "model.decoder_layers"),
         ({"model.path": "a", "model.warm_start": "b"}, "warm_start"),

@@ -3,10 +3,15 @@
 from collections.abc import Iterator
 
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
+from trimtab.config.detector_model import DetectorModel
 from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 
 EXAMPLE = "{boxes: annotations.json}, or {boxes: data.yaml}"
+
+
+LEAST_NATIVE = 0.7
+"""Share of the pixels of a square that a canvas of its own shape has at least, rounded to multiples."""
 
 
 def detection_contradictions(recipe: Recipe) -> Iterator[Complaint]:
@@ -149,6 +154,19 @@ def _step(recipe: Recipe) -> Iterator[Complaint]:
 
 
 def _model(recipe: Recipe) -> Iterator[Complaint]:
+    model, canvas = recipe.model, recipe.data.canvas
+    if isinstance(model, DetectorModel) and canvas is not None and model.architecture != "detr":
+        # Queries are the best positions of the features at strides of 8, 16 and 32.
+        positions = sum((canvas.size // stride) ** 2 for stride in (8, 16, 32))
+        positions = int(positions * LEAST_NATIVE) if canvas.fit == "native" else positions
+        if model.queries > positions:
+            yield Complaint(
+                path="model.queries",
+                what="more queries than the canvas has positions for",
+                got=f"{model.queries}, on canvases of {canvas.size} x {canvas.size} pixels",
+                allowed=f"at most {positions}",
+                fix=f"set `model.queries: {positions}`, or raise `data.canvas.size`",
+            )
     if recipe.adapter is not None:
         yield Complaint(
             path="adapter",

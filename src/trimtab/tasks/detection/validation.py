@@ -99,7 +99,7 @@ def uses_softmax(parts: Any) -> bool:
 def objects_of(found: Predictions, letterboxes: list[Letterbox], *, softmax: bool) -> list[Found]:
     """What was found in each image, in its pixels, the best first: pairs of a box and a category, so that a box may
     have several categories, as in COCO's evaluation."""
-    logits, boxes = found.logits[-1].float(), found.boxes[-1].float()
+    logits, boxes = found.logits[-1].detach().float(), found.boxes[-1].detach().float()
     chances = logits.softmax(-1)[..., :-1] if softmax else logits.sigmoid()
     categories = chances.shape[-1]
     best = chances.flatten(1).topk(min(MOST, chances.shape[1] * categories), dim=1)
