@@ -7,7 +7,6 @@ from trimtab.errors import InputError
 from trimtab.launch import train
 from trimtab.tasks.detection.task import DETECTION
 from trimtab.tasks.task import Batching, ComputesLoss, Datasets
-from trimtab.training.preflight import preflight
 
 
 def test_what_it_gives_a_run_is_what_every_run_asks_for(parts):
@@ -18,8 +17,8 @@ def test_what_it_gives_a_run_is_what_every_run_asks_for(parts):
     assert parts.stepper.statistics is not None
 
 
-def test_no_check_before_the_first_step_finds_anything(parts):
-    assert [f"{each.code} {each.message}" for each in preflight(parts)] == []
+def test_no_check_finds_anything(box_result):
+    assert [f"{each.code} {each.message}" for each in box_result.findings] == []
 
 
 def test_a_run_writes_metrics_of_boxes_and_samples(box_run):
