@@ -12,6 +12,7 @@ so. With `--dry-run` each run has a few steps of a tiny model on a CPU.
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -159,8 +160,7 @@ def run(args):
             if child.poll() is None and not over:
                 continue
             if child.poll() is None:
-                child.kill()
-                child.wait()
+                stop(child)
             del running[key]
             finish(record, key, folder, left_out)
         if over:
@@ -173,8 +173,19 @@ def run(args):
     print(json.dumps(record.result["verdict"], indent=1))
 
 
+def stop(child):
+    """Ends a run and its workers; by force only if it does not end by itself."""
+    child.terminate()
+    try:
+        child.wait(15)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
 def start(args, arm, seed, folder):
     """A process of its own for a run, with its output in a file."""
+    shutil.rmtree(folder, ignore_errors=True)  # of an earlier call
     folder.mkdir(parents=True, exist_ok=True)
     told = ["one", "--data", args.data, "--out", str(folder), "--arm", arm, "--seed", str(seed)]
     told += ["--steps", str(args.steps), "--jobs", str(args.jobs), "--preset", args.preset]
