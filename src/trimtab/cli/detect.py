@@ -73,7 +73,7 @@ def detect(
     cannot be read, prints an error on stderr and exits with 1.
     """
     check_output(output, inputs={}, models=[run])
-    from trimtab.tasks.detection.detector import coco_results, load_detector
+    from trimtab.tasks.detection.detector import load_detector
     from trimtab.tasks.detection.scoring import score_list
     from trimtab.tasks.recognition.sources import image_files
 
@@ -81,15 +81,25 @@ def detect(
     detector = load_detector(
         run, device=device, score_threshold=threshold, nms=None if nms is None else nms.value
     )
+    if score:
+        scores = score_list(detector, images)
+        with opened_output(output) as written:
+            written.write(f"{json.dumps(scores.to_dict()) if form is not Form.TEXT else scores.render()}\n")
+        return
+    _find(detector, paths, output=output, form=form, draw=draw)
+
+
+def _find(
+    detector: "TrainedDetector", paths: list[Path], *, output: Path | None, form: Form, draw: Path | None
+) -> None:
+    """Writes what is found in each image; exit code 1 where one could not be read."""
+    from trimtab.tasks.detection.detector import coco_results
+
     if draw is not None:
         with reading(draw):
             draw.mkdir(parents=True, exist_ok=True)
+    found: "list[Detections]" = []
     with opened_output(output) as written:
-        if score:
-            scores = score_list(detector, images)
-            written.write(f"{json.dumps(scores.to_dict()) if form is not Form.TEXT else scores.render()}\n")
-            return
-        found: "list[Detections]" = []
         for path, each in zip(paths, detector.detect(paths), strict=True):
             found.append(each)
             if each.error:
