@@ -90,12 +90,12 @@ def recipe_of(args):
         "data": {
             "train": [{"boxes": str(data / "train" / "boxes.json")}],
             "valid": {"boxes": str(data / "test" / "boxes.json")},
-            "canvas": {"fit": fit, "size": 64 if dry else CANVAS, "augment": {"flip": 0.0, "crop": 0.0}},
+            "canvas": {"fit": fit, "size": 128 if dry else CANVAS, "augment": {"flip": 0.0, "crop": 0.0}},
             "workers": 0 if dry else max(1, (os.cpu_count() or 4) // (args.jobs + 1)),
         },
         "model": {
             "kind": "detector",
-            "queries": 40 if dry else 250,
+            "queries": 100 if dry else 250,
             **(size if dry else {"preset": args.preset}),
         },
         "loss": {"boxes": {"iou": iou}},
