@@ -7,7 +7,7 @@ from trimtab.tasks.detection.annotations import EMPTY, Faults
 from trimtab.tasks.detection.checks import data_checks, image_is_the_same_alone, images_are_apart
 
 
-def test_boxes_that_are_not_used_are_a_finding_and_many_of_them_an_error(parts, monkeypatch):
+def test_boxes_that_are_not_used_are_a_finding_and_many_of_them_an_error(parts):
     corpus = parts.datasets.corpora[0]
     assert [*data_checks(parts)] == []
     for count, severity in ((1, "warning"), (500, "error")):
@@ -15,8 +15,11 @@ def test_boxes_that_are_not_used_are_a_finding_and_many_of_them_an_error(parts, 
         for number in range(count):
             faults.add(EMPTY, f"annotation {number}")
         broken = replace(corpus, annotations=replace(corpus.annotations, faults=faults))
-        monkeypatch.setitem(parts.datasets.corpora, 0, broken)
-        (found,) = data_checks(parts)
+        parts.datasets.corpora[0] = broken
+        try:
+            (found,) = data_checks(parts)
+        finally:
+            parts.datasets.corpora[0] = corpus
         assert (found.code, found.severity) == ("D212", severity)
         assert "annotation 0" in found.message
 

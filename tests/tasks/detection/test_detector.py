@@ -53,7 +53,7 @@ def test_images_that_cannot_be_read_are_named_and_the_others_are_looked_at(detec
     found = [*detector.detect([tmp_path / "bad.png", tmp_path / "good.png", odd, np.zeros((3, 4, 5, 6))])]
     assert [bool(each.error) for each in found] == [True, False, False, True]
     with pytest.raises(InputError):
-        detector.detect(tmp_path / "good.png")
+        detector.detect(str(tmp_path / "good.png"))
 
 
 def test_results_in_cocos_form_have_the_ids_of_the_list(detector, listed):
