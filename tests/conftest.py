@@ -2,6 +2,7 @@ import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -122,3 +123,19 @@ def lora_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("lora")
     pretrained_folder(folder / "base")
     return train(pretrained_recipe(folder, adapter={"rank": 4, "alpha": 8}), out=folder / "run").run
+
+
+@pytest.fixture(scope="session")
+def box_result(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What training a small detector for two steps gives."""
+    from tests.box_run import box_recipe
+    from trimtab.launch import train
+
+    folder = tmp_path_factory.mktemp("boxes_trained")
+    return train(box_recipe(folder), out=folder / "run")
+
+
+@pytest.fixture(scope="session")
+def box_run(box_result: Any) -> Path:
+    """The folder of that run."""
+    return box_result.run

@@ -230,6 +230,7 @@ def build_stepper(
         clock=clock,
         seed=recipe.seed,
         truncate_after=None if truncate is None else truncate.after,
+        statistics=getattr(model, "batch_statistics", None),
         released=ReleasedSteps() if step.gradients == "released" else None,
         ranks=ranks,
     )

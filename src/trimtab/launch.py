@@ -422,7 +422,7 @@ def describe(parts: Parts, state: TrainState) -> str:
     facts = parts.recipe.facts
     return (
         f"{parts.model.num_parameters() / 1e6:.1f}M parameters on {where} ({kind}); "
-        f"{batch_warmup_start(parts)}{step.tokens_per_step} {facts.targets} a step "
+        f"{batch_warmup_start(parts)}{step.tokens_per_step} {facts.counted} a step "
         f"in {parts.batching.num_batches} {facts.batches}; "
         f"{parts.datasets.epoch_size} an epoch; "
         f"peak rate {parts.learning_rate.peak:.2g}; "

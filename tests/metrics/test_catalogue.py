@@ -5,6 +5,7 @@ import pytest
 from trimtab.errors import InputError
 from trimtab.metrics.catalogue import (
     METRICS,
+    OF_BOXES,
     OF_LABELS,
     OF_READINGS,
     OF_THE_LOSS,
@@ -33,8 +34,8 @@ def test_each_is_found_by_a_name_of_its_own():
         metric_of("blue")
 
 
-def test_each_is_the_loss_or_of_texts_translations_labels_or_readings():
-    found = {"loss", *OF_THE_LOSS, *OF_TRANSLATIONS, *OF_LABELS, *OF_READINGS}
+def test_each_is_the_loss_or_of_texts_translations_labels_readings_or_boxes():
+    found = {"loss", *OF_THE_LOSS, *OF_TRANSLATIONS, *OF_LABELS, *OF_READINGS, *OF_BOXES}
     assert found == {metric.name for metric in METRICS}
     assert not OF_THE_LOSS.keys() & OF_TRANSLATIONS.keys()
 

@@ -12,6 +12,7 @@ from trimtab.cli.clean import clean
 from trimtab.cli.command_help import CheckCommand, HelpfulCommand
 from trimtab.cli.completion import completion
 from trimtab.cli.convert import convert
+from trimtab.cli.detect import detect
 from trimtab.cli.evaluate import evaluate
 from trimtab.cli.explain import run_explain
 from trimtab.cli.export import export
@@ -69,7 +70,7 @@ def _root(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Train, evaluate and export transformers for text and text recognition, with sound defaults."""
+    """Train, evaluate and export transformers for text, text recognition and detection, with sound defaults."""
 
 
 def _check(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
@@ -106,6 +107,7 @@ for command in (
     serve,
     classify,
     recognise,
+    detect,
     evaluate,
     score,
     average,

@@ -11,7 +11,7 @@ COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
     "Data": ("data", "tokenizer"),
     "Train": ("train", "fit", "check", "report", "watch", "runs", "replay"),
     "Use a model": (
-        *("translate", "generate", "classify", "recognise", "serve", "evaluate", "score"),
+        *("translate", "generate", "classify", "recognise", "detect", "serve", "evaluate", "score"),
         *("average", "export", "shortlist", "vocabulary"),
     ),
     "Experiment": ("lab",),
@@ -97,6 +97,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab recognise runs/ocr line1.png line2.png",
         "trimtab recognise runs/ocr scans --json",
         "trimtab recognise runs/ocr --score test/labels.tsv",
+    ),
+    "detect": (
+        "trimtab detect runs/boxes page1.png page2.png",
+        "trimtab detect runs/boxes scans --format coco --output results.json --draw drawn",
+        "trimtab detect runs/boxes --score test/boxes.json",
     ),
     "evaluate": (
         "trimtab evaluate runs/my --source dev.en --reference dev.de",

@@ -20,6 +20,7 @@ class Kind(StrEnum):
     LANGUAGE_MODEL = "language_model"
     CLASSIFICATION = "classification"
     RECOGNITION = "recognition"
+    DETECTION = "detection"
 
 
 def init(

@@ -12,7 +12,7 @@ from trimtab.metrics.metric import BleuTokenizer
 
 Files = TypeVar("Files", bound="ParallelFiles")
 Learn = Literal["all", "answers"]
-FilesKey = Literal["text", "images", "documents", "dataset", "pairs", "source"]
+FilesKey = Literal["text", "images", "boxes", "documents", "dataset", "pairs", "source"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,14 @@ class FilesKind:
 KINDS = (
     FilesKind("text", ("text", "source", "target")),
     FilesKind("images", ("images", "source", "target")),
+    FilesKind("boxes", ("boxes", "source", "target")),
     FilesKind("documents", ("documents",), "the name of a list of sentences"),
     FilesKind("dataset", ("dataset",), "the name of a column"),
     FilesKind("pairs", ("pairs",), "the name or the number of a column", by_number=True),
     FilesKind("source", ("source", "target")),
 )
 """In this order: the last needs no key of its own. A new way to name files is a field and a line here."""
-ONE_PATH = ("text", "images")
+ONE_PATH = ("text", "images", "boxes")
 """Kinds whose one path is that of both sides."""
 
 
@@ -65,7 +66,8 @@ class ParallelFiles(Settings):
     """Path of a folder that `save_to_disk` of Hugging Face `datasets` wrote; `source` and `target` name two text
     columns, with `translation.en` for a nested one. Needs `pip install "trimtab[arrow]"`."""
     split: str | None = None
-    """With `dataset`, the split to read if there are several."""
+    """With `dataset`, the split to read if there are several; with `boxes` in YOLO's form, the key of its data.yaml
+    that names the images, `train` by default, and `val` in a validation set."""
     name: str = ""
     """Name of this corpus in the ledger and in reports; by default derived from the path."""
     tags: tuple[str, ...] = ()
@@ -89,8 +91,8 @@ class ParallelFiles(Settings):
     @property
     def files_beside(self) -> dict[str, str]:
         """Files that say something about its pairs, by their keys."""
-        aligned = self.alignments if isinstance(self, TrainCorpus) else None
-        return {} if aligned is None else {"alignments": aligned}
+        named = {key: getattr(self, key, None) for key in ("alignments", "image_folder")}
+        return {key: path for key, path in named.items() if path is not None}
 
     def with_paths(self: Files, change: Callable[[str], str]) -> Files:
         """The same corpus at other paths."""
@@ -109,7 +111,7 @@ class ParallelFiles(Settings):
     @model_validator(mode="after")
     def _paths_or_columns(self) -> "ParallelFiles":
         kind, sides = self.kind, {"source": self.source, "target": self.target}
-        if self.split is not None and self.dataset is None:
+        if self.split is not None and self.dataset is None and kind.key != "boxes":
             raise ValueError("split: given without a `dataset`")
         if self.states and self.pairs is None:
             raise ValueError("states: given without a `pairs` file")
@@ -155,6 +157,13 @@ class TrainCorpus(ParallelFiles):
     .gt.txt. Paths of images are relative to the folder of the list, or to `images/` in it."""
     render: Rendering | None = None
     """Draws the lines of `text` as images, for `task: recognition`: `{fonts: [/usr/share/fonts/truetype/dejavu]}`."""
+    boxes: str | None = None
+    """Path of boxes in images, for `task: detection`: a .json file in COCO's form, or in YOLO's a data.yaml, or a
+    folder that holds one, or `images/`, `labels/` and perhaps `classes.txt`. Images that cannot be found are an error;
+    boxes that are outside of their image, empty or of an unknown category are counted and named."""
+    image_folder: str | None = None
+    """With `boxes` in COCO's form, the folder that its file names start from; by default that of the .json file, or
+    `images/` or a folder of the split's name beside it."""
     weight: float = Field(default=1.0, gt=0, le=1000)
     """Factor on the natural sampling rate of the corpus: 2 shows each line twice per epoch. Never changes the loss."""
     both_directions: bool = False
@@ -172,7 +181,7 @@ class TrainCorpus(ParallelFiles):
 
     @model_validator(mode="after")
     def _text_alone(self) -> "TrainCorpus":
-        check_one_path(self, self.text, self.images)
+        check_one_path(self)
         if self.alignments == "":
             raise ValueError("alignments: is empty")
         if self.text is not None and self.alignments is not None:
@@ -209,6 +218,10 @@ class ValidFiles(ParallelFiles):
     """Path of images of lines with their texts, as in `data.train`."""
     render: Rendering | None = None
     """Draws the lines of `text` as images, as in `data.train`; each line has one image, which stays the same."""
+    boxes: str | None = None
+    """Path of boxes in images, as in `data.train`."""
+    image_folder: str | None = None
+    """Where the images of `boxes` are, as in `data.train`."""
     bleu_tokenizer: BleuTokenizer = "13a"
     """How sacreBLEU splits words: languages without spaces need char, zh or ja-mecab."""
 
@@ -219,7 +232,7 @@ class ValidFiles(ParallelFiles):
 
     @model_validator(mode="after")
     def _text_alone(self) -> "ValidFiles":
-        check_one_path(self, self.text, self.images)
+        check_one_path(self)
         return self
 
 
@@ -237,9 +250,12 @@ def with_text_on_both_sides(value: Any) -> Any:
     return given
 
 
-def check_one_path(files: ParallelFiles, text: str | None, images: str | None) -> None:
-    """Refuses other files beside a text or images."""
-    path = images if text is None else text
+def check_one_path(files: ParallelFiles) -> None:
+    """Refuses other files beside a text, images or boxes, and a folder of images without boxes."""
+    if getattr(files, "image_folder", None) is not None and getattr(files, "boxes", None) is None:
+        raise ValueError("image_folder: given without `boxes`")
+    given = (getattr(files, key, None) for key in ONE_PATH)
+    path = next((each for each in given if each is not None), None)
     if path is None:
         return
     kind = files.kind.key

@@ -5,6 +5,7 @@ from typing import Any, Literal, cast
 
 from pydantic import Field, field_validator
 
+from trimtab.config.canvas import CanvasConfig
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.config.images import CharsetConfig, ImageConfig
 from trimtab.config.settings import Settings
@@ -67,6 +68,8 @@ class DataConfig(Settings):
     """Resizing and augmentation of images, for `task: recognition`, which has defaults for it."""
     charset: CharsetConfig | None = None
     """The characters that the model can read, for `task: recognition`, which has defaults for it."""
+    canvas: CanvasConfig | None = None
+    """The size and augmentation of images for `task: detection`, which has defaults for it."""
     transforms: tuple[Transform, ...] = ()
     """Applied to each pair in this order while reading, before tokenization; `denoise` is applied after it."""
     max_tokens: int = Field(default=256, ge=2, le=65536)
@@ -104,6 +107,6 @@ def is_one_set(value: Any) -> bool:
     if not isinstance(value, Mapping):
         return False
     given = cast("Mapping[str, Any]", value)
-    if given.keys().isdisjoint({"source", "target", "pairs", "documents", "text", "images"}):
+    if given.keys().isdisjoint({"source", "target", "pairs", "documents", "text", "images", "boxes"}):
         return False
     return not all(isinstance(part, Mapping | ParallelFiles) for part in given.values())

@@ -40,6 +40,26 @@ class GuidedAlignment(Settings):
         return self.layer or max(1, layers - 1)
 
 
+class BoxLoss(Settings):
+    """The loss of a detector, for `task: detection`, which has defaults for it: each object is matched with one
+    prediction (the Hungarian method), and all terms are summed over the boxes of the step and divided by their number,
+    so that they do not depend on how the step is cut."""
+
+    iou: Literal["ciou", "diou", "giou"] = "ciou"
+    """How overlap is measured: CIoU and DIoU (arXiv 1911.08287), which also see the distance of the centers, and CIoU
+    the aspect ratio, or GIoU (arXiv 1902.09630), as D-FINE, RT-DETR and DETR do."""
+    classification: Literal["auto", "varifocal", "focal", "softmax"] = "auto"
+    """Varifocal (arXiv 2008.13367), whose target is the IoU of the match, focal (arXiv 1708.02002), or cross-entropy
+    with a category for no object, as in DETR. `auto` is `softmax` for a DETR with `path`, `focal` for another DETR,
+    and `varifocal` for the others."""
+    class_weight: float = Field(default=1.0, gt=0, le=100)
+    """Weight of the classification."""
+    l1_weight: float = Field(default=5.0, ge=0, le=100)
+    """Weight of the L1 distance of centers and sides, as shares of the canvas."""
+    iou_weight: float = Field(default=2.0, ge=0, le=100)
+    """Weight of 1 - IoU."""
+
+
 class CrossEntropyLoss(Settings):
     """Cross-entropy over the vocabulary, summed over targets and divided by the number of targets of the step."""
 
@@ -52,6 +72,8 @@ class CrossEntropyLoss(Settings):
     """Which tokens to drop, for noisy data; by default none."""
     guided_alignment: GuidedAlignment | None = None
     """Trains a head to align words, with the `alignments` of `data.train`; by default none."""
+    boxes: BoxLoss | None = None
+    """The loss of a detector, for `task: detection`, in place of the cross-entropy."""
 
 
 LossConfig = CrossEntropyLoss

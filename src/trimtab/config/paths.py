@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from trimtab.config.data import DataConfig
+from trimtab.config.detector_model import DetectorModel
 from trimtab.config.load import LoadedRecipe
+from trimtab.config.pretrained.detectors import with_detector_files
 from trimtab.config.pretrained.place import find_pretrained, where_it_is
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Model, Recipe
@@ -39,6 +41,8 @@ def resolve_paths(loaded: LoadedRecipe) -> Recipe:
 
 def _with_pretrained(model: Model, folder: Path) -> Model:
     """A model of the hub by the folder that it was downloaded to, so that it stays the same one."""
+    if isinstance(model, DetectorModel):
+        return with_detector_files(model, str(_absolute(model.path, folder=folder))) if model.path else model
     if not isinstance(model, PretrainedModel | TransformersModel):
         return model
     written = str(_absolute(model.path, folder=folder))

@@ -9,7 +9,7 @@ from trimtab.config.places import ROOT, Place, field_of, keys_of, kind_of, meani
 from trimtab.config.run import Recipe
 from trimtab.config.settings import Settings
 from trimtab.metrics.catalogue import METRICS
-from trimtab.metrics.metric import LabelMetric, LossMetric, ReadingMetric, TranslationMetric
+from trimtab.metrics.metric import BoxMetric, LabelMetric, LossMetric, ReadingMetric, TranslationMetric
 from trimtab.units import Duration
 
 REFERENCE_PAGE = "docs/recipe.md"
@@ -42,6 +42,8 @@ def _metrics() -> Iterator[str]:
                 of = "classifiers"
             case ReadingMetric():
                 of = "recognition"
+            case BoxMetric():
+                of = "detection"
             case _:
                 assert_never(metric)
         best = "lowest" if metric.lower_is_better else "highest"

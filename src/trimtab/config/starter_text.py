@@ -206,3 +206,73 @@ checkpoint:
 # The same seed and data give the same order of images, the same rendering, and the same first weights.
 seed: 1
 """
+
+DETECTION = """\
+# A recipe for trimtab: one file that says the whole run of a detector, which finds objects in images.
+#
+#   trimtab train recipe.yaml --smoke      overfit one batch in about a minute to check the whole pipeline
+#   trimtab train recipe.yaml              the run; it becomes the folder runs/recipe
+#   trimtab detect runs/recipe image1.png image2.png --draw drawn
+#   trimtab detect runs/recipe --score test/boxes.json      AP, precision and recall, with and without duplicates
+#
+# Needs `pip install "trimtab[train,vision,pretrained]"`. Any key can be changed for one run:
+#   trimtab train recipe.yaml step.optimizer.learning_rate=3e-4
+# A length is a number and its unit: 500 steps, 3 epochs, 30 minutes.
+
+task: detection
+
+data:
+  # Boxes in COCO's form (a .json file), or in YOLO's (a data.yaml, or a folder with images/ and labels/). Boxes that
+  # cannot be used are counted and named. weight 2 shows a corpus twice as often.
+  train:
+    - {boxes: train/boxes.json, weight: 1.0}
+  # Held-out images that the run is judged by. Several sets have names: valid: {scans: {boxes: ...}, photos: {...}}
+  valid: {boxes: dev/boxes.json}
+  # fit: native keeps the aspect ratio and gives each image a canvas of its own shape with size x size pixels; letterbox
+  # fills a square up; squash stretches the image to it. augment: null changes nothing; flip is off, for pages of text.
+  canvas: {fit: letterbox, size: 640, augment: {flip: 0.0, scale: 0.3, crop: 0.3, color: 0.3}}
+
+# architecture: d_fine, rt_detr_v2, deimv2 or detr. tiny, small, base or big; path: FOLDER fine-tunes a trained one, and
+# then its own sizes hold. queries is how many boxes are predicted for an image.
+model: {kind: detector, architecture: d_fine, preset: small, queries: 300}
+
+# ciou, diou or giou.
+loss: {boxes: {iou: ciou}}
+
+step:
+  # Images that one update of the weights is made from.
+  tokens_per_step: 16
+  # How many of them run at once. Halve it when memory runs out: but for live batch norm, the result stays the same.
+  tokens_per_micro_batch: 16
+  # auto takes bf16 where the GPU has it, fp16 with loss scaling on older GPUs, fp32 on a CPU; boxes stay in fp32.
+  precision: auto
+  # The learning rate is the first thing to tune: try half and double. The backbone may learn at another one.
+  optimizer: {kind: adamw, learning_rate: 5.0e-4, weight_decay: 1.0e-4}
+  # Up over the warmup, then down to zero at `length`. Others: linear_warmup, warmup_stable_decay, constant.
+  schedule: {kind: cosine, warmup: 300 steps}
+  # Scales gradients down to this norm; detectors are clipped harder than language models.
+  clip: {kind: global_norm, at: 0.1}
+  # Detectors are evaluated with averaged weights (`evaluate.weights: ema`).
+  ema: {decay: 0.9995}
+
+# How long to train.
+length: 20000 steps
+
+evaluate:
+  # AP as COCO computes it, before and after duplicates are removed, and predictions for each object.
+  every: 1000 steps
+  metrics: [ap, ap50, ap75, ap_nms, predictions_per_object]
+  # Which score chooses the best checkpoint; `trimtab detect` takes that one.
+  best: {metric: ap}
+  weights: ema
+  # Stop after so many evaluations without a new best; null continues to the end.
+  patience: null
+
+checkpoint:
+  # `trimtab train recipe.yaml --resume` continues from the newest one.
+  every: 1000 steps
+  keep: 3
+
+# The same seed and data give the same order of images, the same changes of them, and the same first weights.
+seed: 1
+"""

@@ -9,7 +9,7 @@ from typing import Any, Literal, assert_never, cast, get_args
 
 from trimtab.metrics.catalogue import MetricGroup
 
-Task = Literal["translation", "language_model", "classification", "recognition"]
+Task = Literal["translation", "language_model", "classification", "recognition", "detection"]
 TASKS: tuple[Task, ...] = get_args(Task)
 IDENTITY = "identity"
 """How sentencepiece normalises for language models: not at all, so that a text comes back as it was."""
@@ -37,6 +37,8 @@ class TaskFacts:
     """Whether an example has one target, whatever its length in tokens; what counts in the loss is then examples."""
     targets: str = "target tokens"
     """What counts in the loss, in messages."""
+    in_a_step: str = ""
+    """What `step.tokens_per_step` counts, where it is not these targets."""
     each_target: str = "a token"
     """One of them, as in `loss 3.2 a token`."""
     batches: str = "packs"
@@ -55,6 +57,11 @@ class TaskFacts:
     """Of keys that have another default than the recipe's, by dotted path."""
     normalization: str | None = None
     """Default of `data.tokenizer.normalization` for sentencepiece; None for the tokenizer's own."""
+
+    @property
+    def counted(self) -> str:
+        """What `step.tokens_per_step` counts, in messages."""
+        return self.in_a_step or self.targets
 
     def targets_of_longest(self, max_tokens: int) -> int:
         """Targets of an example of `data.max_tokens`, which the smallest batch has to hold."""
@@ -133,6 +140,32 @@ RECOGNITION = TaskFacts(
         ("evaluate.best.metric", "cer"),
     ),
 )
+DETECTION = TaskFacts(
+    reads_images=True,
+    model_kinds=("detector",),
+    other_kinds="detection looks for boxes in images",
+    one_row=False,
+    scores_follow_from_the_loss=False,
+    metrics=("boxes",),
+    one_target=True,
+    targets="boxes",
+    in_a_step="images",
+    each_target="a box",
+    batches="batches",
+    mismatch="the boxes lie on the objects, not mirrored, shifted or in another unit",
+    writes_text=False,
+    command="trimtab detect",
+    defaults=(
+        ("data.canvas", {}),
+        ("loss.label_smoothing", 0.0),
+        ("loss.boxes", {}),
+        ("step.tokens_per_step", 16),
+        ("step.cuda_graph", "off"),
+        ("step.clip", {"kind": "global_norm", "at": 0.1}),
+        ("evaluate.metrics", ["ap", "ap50", "ap75", "ap_nms", "predictions_per_object"]),
+        ("evaluate.best.metric", "ap"),
+    ),
+)
 
 
 def facts_of(task: Task) -> TaskFacts:
@@ -146,6 +179,8 @@ def facts_of(task: Task) -> TaskFacts:
             return CLASSIFICATION
         case "recognition":
             return RECOGNITION
+        case "detection":
+            return DETECTION
         case _:
             assert_never(task)
 

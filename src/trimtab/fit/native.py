@@ -7,6 +7,7 @@ from typing import assert_never
 
 from trimtab.config.adapter import LoraAdapter
 from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.detector_model import DetectorModel
 from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.freezing import patterns_of
 from trimtab.config.model import EncoderDecoderModel
@@ -55,6 +56,13 @@ def shape_of(model: Model, vocabulary: Vocabulary, *, max_tokens: int) -> Shape:
                 got=f"{model.kind}, with `task: recognition`",
                 allowed="the models of text",
                 fix="start `trimtab train`: it tries the longest micro-batch first and says at once if it does not fit",
+            )
+        case DetectorModel():
+            raise input_error(
+                "a detector has no plan: what its convolutions keep for the backward pass is not known",
+                got=f"{model.kind}, with `task: detection`",
+                allowed="the models of text",
+                fix="start `trimtab train`: it tries the largest micro-batch first and says at once if it does not fit",
             )
         case _:
             assert_never(model)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal, assert_never
 
 from trimtab.metrics.accuracy import ACCURACY
 from trimtab.metrics.bleu import BLEU
+from trimtab.metrics.boxes import OF_BOXES as BOXES
 from trimtab.metrics.cer import CER
 from trimtab.metrics.chrf import CHRF
 from trimtab.metrics.chrfpp import CHRFPP
@@ -13,7 +14,15 @@ from trimtab.metrics.exact import EXACT
 from trimtab.metrics.loops import LOOPS
 from trimtab.metrics.loss import LOSS
 from trimtab.metrics.macro_f1 import MACRO_F1
-from trimtab.metrics.metric import LabelMetric, LossMetric, Metric, Nats, ReadingMetric, TranslationMetric
+from trimtab.metrics.metric import (
+    BoxMetric,
+    LabelMetric,
+    LossMetric,
+    Metric,
+    Nats,
+    ReadingMetric,
+    TranslationMetric,
+)
 from trimtab.metrics.perplexity import BITS_PER_BYTE, BYTE_PERPLEXITY, PERPLEXITY
 from trimtab.metrics.ter import TER
 from trimtab.metrics.wer import WER
@@ -33,6 +42,7 @@ METRICS: tuple[Metric, ...] = (
     WER,
     EXACT,
     LOOPS,
+    *BOXES,
 )
 ON_REQUEST: tuple[TranslationMetric, ...] = (COMET,)
 """Metrics of evaluations alone: they need a setting that recipes have no key for."""
@@ -48,13 +58,15 @@ OF_LABELS = {metric.name: metric for metric in METRICS if isinstance(metric, Lab
 """Metrics of classifiers, by name."""
 OF_READINGS = {metric.name: metric for metric in METRICS if isinstance(metric, ReadingMetric)}
 """Metrics of texts that were read in images, by name."""
+OF_BOXES = {metric.name: metric for metric in METRICS if isinstance(metric, BoxMetric)}
+"""Metrics of detectors, by name."""
 OF_THE_LOSS = {
     metric.name: metric for metric in METRICS if isinstance(metric, LossMetric) and metric.of_texts
 }
 """Metrics of language models, which follow from the loss and the number of bytes, by name."""
-MetricGroup = Literal["texts", "translations", "labels", "readings"]
+MetricGroup = Literal["texts", "translations", "labels", "readings", "boxes"]
 """What metrics are of: texts by their loss, translations beside their references, labels beside the true ones,
-texts that were read beside what is written."""
+texts that were read beside what is written, boxes that were predicted beside objects."""
 _BY_NAME = {metric.name: metric for metric in (*METRICS, *ON_REQUEST)}
 
 
@@ -69,6 +81,8 @@ def metrics_in(group: MetricGroup) -> Mapping[str, Metric]:
             return OF_LABELS
         case "readings":
             return OF_READINGS
+        case "boxes":
+            return OF_BOXES
         case _:
             assert_never(group)
 

@@ -172,7 +172,44 @@ class ReadingMetric:
     """Whether short lines and tables show it too, and not only logs and JSON."""
 
 
-Metric = LossMetric | TranslationMetric | LabelMetric | ReadingMetric
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxScores:
+    """What an evaluation of a detector counted; NaN where there is nothing to count."""
+
+    ap: float
+    ap50: float
+    ap75: float
+    ap_nms: float
+    ap50_nms: float
+    precision50: float
+    recall50: float
+    precision50_nms: float
+    recall50_nms: float
+    predictions_per_object: float
+    predictions_per_object_nms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxMetric:
+    """A metric of boxes that were predicted."""
+
+    name: str
+    """In recipes, logs and JSON."""
+    label: str
+    """For people."""
+    about: str
+    """What it is, in a phrase."""
+    compute: Callable[[BoxScores], float]
+    digits: int = 4
+    """Behind the point, in the short lines of a run."""
+    fine_digits: int = 4
+    """Behind the point, where models are compared."""
+    lower_is_better: bool = False
+    brief: bool = True
+    """Whether short lines and tables show it too, and not only logs and JSON."""
+
+
+Metric = LossMetric | TranslationMetric | LabelMetric | ReadingMetric | BoxMetric
 
 
 def edit_distance(one: Sequence[Hashable], other: Sequence[Hashable]) -> int:

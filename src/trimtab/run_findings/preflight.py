@@ -49,6 +49,26 @@ BLANK_VALIDATION_LINES = RunFinding(
     ),
 )
 
+BOXES_LEFT_OUT = RunFinding(
+    code="D212",
+    name="boxes-left-out",
+    severity="warning",
+    when="before the first step",
+    seen="boxes of a list lie outside of their image, or have no area, image or known category (an error from 20%)",
+    why=(
+        "Boxes in another unit or of other images teach the model nothing, and objects whose boxes are missing are "
+        "learned as background."
+    ),
+    fix=(
+        "correct the list: COCO has left, top, width and height in pixels, YOLO center and size as shares of the image"
+    ),
+    home="tasks/detection/checks.py",
+    symptoms=(
+        "mAP is almost zero on my own data",
+        "boxes are ignored in training",
+    ),
+)
+
 VALIDATION_SET_WITHOUT_TAGS = RunFinding(
     code="D204",
     name="validation-set-without-tags",
@@ -351,6 +371,7 @@ DECODING_FAILS = RunFinding(
 
 
 ALL = (
+    BOXES_LEFT_OUT,
     UNKNOWN_PIECES,
     EXAMPLES_DROPPED,
     BLANK_VALIDATION_LINES,

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import torch
-from torch import nn
+from jaxtyping import Int
+from torch import Tensor, nn
 
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.distributed.share import dropout_seed
@@ -70,6 +71,19 @@ class Unfreezes(Protocol):
         ...
 
 
+@runtime_checkable
+class CollectsStatistics(Protocol):
+    """Statistics of activations that a model stores beside its weights, as batch norm does."""
+
+    def begin_step(self) -> None:
+        """Forgets what passes outside of steps have left."""
+        ...
+
+    def end_step(self, skip_reason: Int[Tensor, ""], ranks: Ranks) -> None:
+        """Stores those of a step that was applied."""
+        ...
+
+
 @dataclass(slots=True)
 class Stepper:
     """Takes the steps of a run, each a function of where the run is."""
@@ -88,6 +102,8 @@ class Stepper:
     """From where on the loss leaves labels out; None for never."""
     graphs: StepGraphs | None = None
     """Takes the steps where they are recorded."""
+    statistics: CollectsStatistics | None = None
+    """What the model's norms keep of the batches of applied steps; None where they keep nothing."""
     released: ReleasedSteps | None = None
     """Takes the steps where gradients are used within the backward pass."""
     unfreezing: Unfreezes | None = None
@@ -117,7 +133,9 @@ class Stepper:
     def take_step(self, batches: Sequence[Batch], *, learning_rate: float) -> StepReport:
         """One update of the weights from the micro-batches of a global batch, of which this rank has its share."""
         steps = self.released or self.graphs or StepsOverRanks(self.ranks)
-        return steps.take_step(
+        if self.statistics is not None:
+            self.statistics.begin_step()
+        report = steps.take_step(
             self.objective,
             self.optimizer,
             batches,
@@ -126,6 +144,9 @@ class Stepper:
             gate=self.gate,
             learning_rate=learning_rate,
         )
+        if self.statistics is not None:
+            self.statistics.end_step(report.skip_reason, self.ranks)
+        return report
 
     def to_dict(self) -> dict[str, Any]:
         """What a checkpoint keeps of it beside the optimizer's moments, in plain numbers."""

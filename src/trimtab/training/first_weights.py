@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from trimtab.build import Parts
+from trimtab.config.detector_model import DetectorModel
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.distributed.sharding import Sharding
@@ -27,10 +28,10 @@ def begin_from_weights(parts: Parts, *, progress: Progress) -> None:
         _begin_divided(parts, parts.sharding, progress=progress)
     elif parts.recipe.begins_trained:
         new = _untrained(parts.model, parts.recipe.reinitialize)
-        if isinstance(parts.recipe.model, PretrainedModel | TransformersModel):
-            _pretrained_start(parts, parts.recipe.model, progress=progress)
-        else:
+        if parts.recipe.model.warm_start is not None:
             warm_start(parts, progress=progress)
+        else:
+            _pretrained_start(parts, parts.recipe.model, progress=progress)
         _put_back(parts, new, progress=progress)
     if parts.recipe.adapter is not None:
         begin_adapter(parts.model)
@@ -87,9 +88,9 @@ def _begin_divided(parts: Parts, sharding: Sharding, *, progress: Progress) -> N
 
 
 def _pretrained_start(
-    parts: Parts, model: PretrainedModel | TransformersModel, *, progress: Progress
+    parts: Parts, model: PretrainedModel | TransformersModel | DetectorModel, *, progress: Progress
 ) -> None:
-    if isinstance(model, TransformersModel):
+    if isinstance(model, TransformersModel | DetectorModel):
         taken = parts.model.fill(model.path, sha256=model.sha256)
     else:
         taken = take_pretrained(parts.model, model.path, sha256=model.sha256)

@@ -7,6 +7,7 @@ from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.task_facts import TASKS, facts_of
 from trimtab.config.tasks.classification import classification_contradictions
+from trimtab.config.tasks.detection import box_contradictions, detection_contradictions
 from trimtab.config.tasks.guided_alignment import alignment_contradictions
 from trimtab.config.tasks.language_model import language_model_contradictions
 from trimtab.config.tasks.recognition import image_contradictions, recognition_contradictions
@@ -21,6 +22,8 @@ def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     yield from alignment_contradictions(recipe)
     if not recipe.facts.reads_images:
         yield from image_contradictions(recipe)
+    if recipe.task != "detection":
+        yield from box_contradictions(recipe)
     match recipe.task:
         case "translation":
             yield from translation_contradictions(recipe)
@@ -30,6 +33,8 @@ def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             yield from classification_contradictions(recipe)
         case "recognition":
             yield from recognition_contradictions(recipe)
+        case "detection":
+            yield from detection_contradictions(recipe)
         case _:
             assert_never(recipe.task)
 
@@ -54,6 +59,7 @@ OF_GROUP: tuple[tuple[MetricGroup, str], ...] = (
     ("translations", "a metric of translations"),
     ("labels", "a metric of classifiers"),
     ("readings", "a metric of texts that are read in images"),
+    ("boxes", "a metric of boxes that are found in images"),
 )
 
 

@@ -10,7 +10,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from trimtab.config.optimizers import Role
-from trimtab.config.transformers_model import TransformersModel
 from trimtab.model.four_bit import four_bit_maps
 from trimtab.model.lora import Part
 from trimtab.model.module.linear_maps import kept_wide, linear_maps
@@ -36,8 +35,9 @@ class ModuleModel(nn.Module):
     transposed: frozenset[str] = frozenset()
     """Names in the module of the matrices that files hold with inputs and outputs exchanged, as those of GPT-2."""
 
-    def __init__(self, config: TransformersModel, network: Any, *, num_ids: int, max_positions: int) -> None:
-        """`num_ids` are the rows of the output matrix; no text may be longer than `max_positions` tokens."""
+    def __init__(self, config: Any, network: Any, *, num_ids: int, max_positions: int) -> None:
+        """`config` is a TransformersModel, or the settings of another module with a `dim`; `num_ids` are the rows of
+        the output matrix; no text may be longer than `max_positions` tokens."""
         super().__init__()
         self.config, self.num_ids, self.max_positions = config, num_ids, max_positions
         self.network = network

@@ -123,7 +123,7 @@ def fill_network(
             allowed="the weights of a whole model",
             fix="merge the adapter with PEFT's merge_and_unload() and save_pretrained()",
         )
-    loaded, told = _loaded(network, folder)
+    loaded, told = loaded_network(network, folder)
     _check_told(told, path=path, fresh=fresh)
     given = {name: each.T if name in transposed else each for name, each in loaded.state_dict().items()}
     own = base_weights(network)
@@ -148,7 +148,8 @@ def fill_network(
     return Taken(found, len(weights.names), dict(stored), dtype)
 
 
-def _loaded(network: Any, folder: Path) -> tuple[Any, dict[str, Any]]:
+def loaded_network(network: Any, folder: Path) -> tuple[Any, dict[str, Any]]:
+    """A module of the same class and settings with the weights of a folder, and what transformers says of them."""
     try:
         with quiet(), torch.random.fork_rng(devices=[]):
             return type(network).from_pretrained(

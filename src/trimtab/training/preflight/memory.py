@@ -47,7 +47,7 @@ def does_not_fit(parts: Checked, error: Exception) -> Finding:
     )
     fix = smaller if targets > least else "lower data.max_tokens, or take a smaller model"
     return LONGEST_BATCH_DOES_NOT_FIT.found(
-        f"a micro-batch of {targets} {facts.targets} does not fit into memory: "
+        f"a micro-batch of {targets} {facts.counted} does not fit into memory: "
         + (str(error).splitlines() or [type(error).__name__])[0],
         fix=planned_fix(parts.recipe, parts.device) or fix,
     )

@@ -8,6 +8,7 @@ from trimtab.checks.kinds.concept_map import Told, put
 from trimtab.checks.place import Place
 from trimtab.checks.record import record
 from trimtab.checks.setting import Setting
+from trimtab.config.detector_model import DetectorModel
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import SentencePieceTokenizer
@@ -85,6 +86,9 @@ def _put_model(told: Told, tree: Branches) -> None:
         _put_module(told, tree, model)
         return
     put(told, "from_scratch", tree.where("model", not tree.recipe.begins_trained))
+    if isinstance(model, DetectorModel):
+        put(told, "dropout", tree.at("model.dropout"))
+        return
     if isinstance(model, PretrainedModel):
         put(told, "model_name", tree.at("model.path"))
     put(told, "encoder_decoder", tree.where("model.kind", model.kind == "encoder_decoder"))

@@ -1,0 +1,236 @@
+"""Finds text lines on rendered pages: the native aspect ratio against a square at equal pixels, and losses of boxes.
+
+    python benchmarks/detection.py prepare --data DIR --text TEXT --font DIR [--font DIR] [--pages 900]
+    python benchmarks/detection.py run --data DIR --out detection.json [--steps 900] [--jobs 4] [--seconds 510]
+
+`prepare` draws pages of 768 x 432 pixels as JPEG files, which takes minutes on a CPU and about 45 kB a page. `run`
+trains a D-FINE for each arm and seed, several at once on one GPU: first native and squash with the same five seeds,
+then DIoU and GIoU beside CIoU with three. What has not begun or ended after --seconds is left out, and the result says
+so. With `--dry-run` each run has a few steps of a tiny model on a CPU.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from record import Record
+
+SEEDS, LOSS_SEEDS = (1, 2, 3, 4, 5), (1, 2, 3)
+CANVAS = 320
+KEPT = ("ap", "ap50", "ap75", "ap_nms", "predictions_per_object", "predictions_per_object_nms", "loss")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=("prepare", "run", "one"))
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--out")
+    parser.add_argument("--text")
+    parser.add_argument("--font", action="append", default=[])
+    parser.add_argument("--pages", type=int, default=900)
+    parser.add_argument("--steps", type=int, default=900)
+    parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=510)
+    parser.add_argument("--preset", default="tiny")
+    parser.add_argument("--arm")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--dry-run", action="store_true")
+    args = parser.parse_args()
+    if args.what == "prepare":
+        prepare(args)
+    elif args.what == "one":
+        one(args)
+    else:
+        run(args)
+
+
+def prepare(args):
+    """Pages to train and to test on, of different lines of the text."""
+    from PIL import Image
+
+    from trimtab.progress import Silent
+    from trimtab.tasks.detection.pages import write_pages
+
+    out = Path(args.data)
+    out.mkdir(parents=True, exist_ok=True)
+    lines = Path(args.text).read_text(encoding="utf-8").splitlines()
+    held = max(1, len(lines) // 10)
+    parts = {"train": (lines[held:], args.pages), "test": (lines[:held], max(4, args.pages // 9))}
+    for seed, (name, (text, count)) in enumerate(parts.items(), 1):
+        words = out / f"{name}.txt"
+        words.write_text("\n".join(text) + "\n", encoding="utf-8")
+        write_pages(
+            words, out / name, fonts=args.font, sizes=[(768, 432)], count=count, seed=seed, progress=Silent()
+        )
+        tree = json.loads((out / name / "boxes.json").read_text())
+        for each in tree["images"]:
+            place = out / name / "images" / each["file_name"]
+            with Image.open(place) as image:
+                image.convert("RGB").save(place.with_suffix(".jpg"), quality=80)
+            place.unlink()
+            each["file_name"] = place.with_suffix(".jpg").name
+        (out / name / "boxes.json").write_text(json.dumps(tree))
+        print(f"{name}: {count} pages, {len(tree['annotations'])} lines")
+
+
+def recipe_of(args):
+    """The recipe of an arm: `native/ciou`, `squash/ciou`, `native/giou` ..."""
+    fit, iou = args.arm.split("/")
+    data, dry = Path(args.data).resolve(), args.dry_run
+    size = {"dim": 16, "heads": 2, "decoder_layers": 2, "feed_forward": 16, "backbone_width": 16}
+    steps = 4 if dry else args.steps
+    return {
+        "task": "detection",
+        "data": {
+            "train": [{"boxes": str(data / "train" / "boxes.json")}],
+            "valid": {"boxes": str(data / "test" / "boxes.json")},
+            "canvas": {"fit": fit, "size": 128 if dry else CANVAS, "augment": {"flip": 0.0, "crop": 0.0}},
+            "workers": 0 if dry else max(1, (os.cpu_count() or 4) // (args.jobs + 1)),
+        },
+        "model": {
+            "kind": "detector",
+            "queries": 100 if dry else 250,
+            **(size if dry else {"preset": args.preset}),
+        },
+        "loss": {"boxes": {"iou": iou}},
+        "step": {
+            "tokens_per_step": 4 if dry else 16,
+            "optimizer": {"kind": "adamw", "learning_rate": 1.0e-3, "weight_decay": 1.0e-4},
+            "schedule": {"kind": "cosine", "warmup": f"{max(1, steps // 20)} steps"},
+            "clip": {"kind": "global_norm", "at": 1.0},
+        },
+        "length": f"{steps} steps",
+        "evaluate": {
+            "every": f"{max(2, steps // 3)} steps",
+            "lines": 4 if dry else None,
+            "samples": 0,
+            "metrics": [name for name in KEPT if name != "loss"],
+        },
+        "checkpoint": {"every": f"{steps} steps", "write": False},
+        "seed": args.seed,
+    }
+
+
+def one(args):
+    """Trains one arm with one seed, and writes its evaluations."""
+    from plain_progress import PlainProgress
+
+    import trimtab
+
+    folder = Path(args.out)
+    begun = time.perf_counter()
+    result = trimtab.train(recipe_of(args), out=folder / "run", progress=PlainProgress())
+    rows = [json.loads(line) for line in (folder / "run" / "evaluations.jsonl").read_text().splitlines()]
+    curve = [{key: row[key] for key in ("step", *KEPT) if key in row} for row in rows]
+    found = {
+        "curve": curve,
+        "steps": result.state.step,
+        "skips": result.state.skips,
+        "run_seconds": round(time.perf_counter() - begun, 1),
+    }
+    (folder / "result.json").write_text(json.dumps(found))
+
+
+def run(args):
+    """All arms, several at once, until the time is over."""
+    aspect = [(f"{fit}/ciou", seed) for seed in SEEDS for fit in ("native", "squash")]
+    losses = [(f"native/{iou}", seed) for seed in LOSS_SEEDS for iou in ("giou", "diou")]
+    waiting = [*aspect, *losses][: 3 if args.dry_run else None]
+    record = Record(
+        args.out,
+        question="AP of text lines on rendered 16:9 pages, native aspect against squash at equal pixels; box losses",
+        steps=args.steps,
+        canvas=CANVAS,
+        preset=args.preset,
+    )
+    begun, running, left_out = time.perf_counter(), {}, []
+    place = Path(args.out).resolve().with_suffix("")
+    while waiting or running:
+        over = time.perf_counter() - begun > args.seconds
+        while waiting and len(running) < args.jobs and not over:
+            arm, seed = waiting.pop(0)
+            running[arm, seed] = start(args, arm, seed, place / f"{arm.replace('/', '-')}-{seed}")
+        for key, (child, folder) in list(running.items()):
+            if child.poll() is None and not over:
+                continue
+            if child.poll() is None:
+                stop(child)
+            del running[key]
+            finish(record, key, folder, left_out)
+        if over:
+            left_out += [f"{arm}, seed {seed}" for arm, seed in waiting]
+            waiting = []
+        time.sleep(0.2)
+    record.result["left_out"] = left_out
+    record.result["verdict"] = verdict(record.arms)
+    record.write()
+    print(json.dumps(record.result["verdict"], indent=1))
+
+
+def stop(child):
+    """Ends a run and its workers; by force only if it does not end by itself."""
+    child.terminate()
+    try:
+        child.wait(15)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+def start(args, arm, seed, folder):
+    """A process of its own for a run, with its output in a file."""
+    shutil.rmtree(folder, ignore_errors=True)  # of an earlier call
+    folder.mkdir(parents=True, exist_ok=True)
+    told = ["one", "--data", args.data, "--out", str(folder), "--arm", arm, "--seed", str(seed)]
+    told += ["--steps", str(args.steps), "--jobs", str(args.jobs), "--preset", args.preset]
+    command = [sys.executable, str(Path(__file__).resolve()), *told, *(["--dry-run"] if args.dry_run else [])]
+    with (folder / "log.txt").open("w") as log:
+        environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+        return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment), folder
+
+
+def finish(record, key, folder, left_out):
+    """Takes over what a run has written, or the end of its log."""
+    arm, seed = key
+    if (folder / "result.json").exists():
+        record.arm(f"{arm}, seed {seed}", lambda: json.loads((folder / "result.json").read_text()))
+        return
+    left_out.append(f"{arm}, seed {seed}")
+    print("LEFT OUT", arm, seed, (folder / "log.txt").read_text()[-1500:], flush=True)
+
+
+def verdict(arms):
+    """The mean of the last AP of each arm, and the relative gain of native over squash seed by seed."""
+    last = {name: arm["curve"][-1] for name, arm in arms.items() if arm["curve"]}
+    kinds = sorted({name.split(",")[0] for name in last})
+    found = {}
+    for kind in kinds:
+        rows = [row for name, row in last.items() if name.startswith(f"{kind},")]
+        found[kind] = {
+            key: round(statistics.fmean(row[key] for row in rows), 4)
+            for key in KEPT
+            if all(isinstance(row.get(key), int | float) for row in rows)
+        } | {"seeds": len(rows)}
+    pairs = [
+        (last[f"native/ciou, seed {seed}"]["ap"], last[f"squash/ciou, seed {seed}"]["ap"])
+        for seed in SEEDS
+        if {f"native/ciou, seed {seed}", f"squash/ciou, seed {seed}"} <= last.keys()
+    ]
+    gains = [one / other - 1 for one, other in pairs if other]
+    if gains:
+        found["native over squash, relative AP"] = {
+            "by_seed": [round(gain, 4) for gain in gains],
+            "mean": round(statistics.fmean(gains), 4),
+            "seeds_won": sum(gain > 0 for gain in gains),
+        }
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Detection: objects in images as boxes of a category."""

@@ -1,0 +1,40 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from trimtab.tasks.detection.examples import window_of
+from trimtab.tasks.detection.letterbox import Letterbox
+from trimtab.tasks.detection.model import Predictions
+from trimtab.tasks.detection.validation import example_losses, loss_of, objects_of
+
+
+def test_the_loss_of_a_set_is_that_of_its_images_by_their_boxes(parts):
+    valid = next(iter(parts.datasets.valid.values()))
+    whole = loss_of(parts, parts.model, valid)
+    sample = parts.datasets.sample
+    window = window_of(sample.source.between(0, 4), sample.target.between(0, 4))
+    found = example_losses(parts, window)
+    assert np.isfinite(found.loss).all()
+    assert found.targets.tolist() == sample.target.values[:4].tolist()
+    assert math.isfinite(whole)
+
+
+def test_a_box_may_have_several_categories_and_the_best_come_first():
+    logits = torch.tensor([[[[2.0, 1.0], [-3.0, 3.0]]]])
+    boxes = torch.tensor([[[[0.5, 0.5, 0.5, 0.5], [0.25, 0.25, 0.5, 0.5]]]])
+    letterbox = Letterbox(100, 50, 64, 32, 64, 64)
+    (found,) = objects_of(Predictions(logits, boxes), [letterbox], softmax=False)
+    assert found.categories.tolist() == [1, 0, 1, 0]
+    assert found.scores == pytest.approx(torch.tensor([3.0, 2.0, 1.0, -3.0]).sigmoid().numpy())
+    assert found.boxes[0].tolist() == pytest.approx([0, 0, 50, 50])
+    assert found.boxes[1].tolist() == pytest.approx([25, 25, 75, 50])  # cut off at the edge of the image
+
+
+def test_no_object_is_no_category():
+    logits = torch.tensor([[[[0.0, 9.0]]]])
+    boxes = torch.full((1, 1, 1, 4), 0.5)
+    (found,) = objects_of(Predictions(logits, boxes), [Letterbox(8, 8, 8, 8, 8, 8)], softmax=True)
+    assert found.categories.tolist() == [0]
+    assert found.scores[0] < 0.01
