@@ -35,8 +35,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
     over where its values are wanted."""
     flow = flow_of(run.document)
     told: set[object] = set()
-    for event in flow.events:
-        if event.kind == "drop" and event.value.made in ("attribute", "bound") and _is_meant(event):
+    for event in flow.each("drop"):
+        if event.value.made in ("attribute", "bound") and _is_meant(event):
             method = f"{_name(event.subject)}.{event.name}"
             if event.place not in told:
                 told.add(event.place)

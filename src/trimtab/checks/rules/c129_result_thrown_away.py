@@ -5,8 +5,9 @@ from typing import Final
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
+from trimtab.checks.read.flow.follow import KEPT
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.values import Event, Value, walk
+from trimtab.checks.read.flow.values import Event, Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -44,31 +45,44 @@ RULE = Rule(
 )
 _OF_TENSORS: Final = frozenset({"masked_fill", "clamp", "unsqueeze", "masked_scatter", "index_fill"})
 _MOVES: Final = frozenset({"to", "cuda"})
+_PARTS: Final = frozenset(
+    {"items", "values", "named_modules", "named_children", "children", "modules", "named_parameters", "parameters", "zip"}
+)
+"""What may give modules, which move in place."""
 _IN_PLACE: Final = frozenset({"torch_geometric", "dgl"})
 """Libraries whose batches move in place."""
+_METHODS: Final = KEPT - {"to", "cuda", "masked_fill", "clamp", "unsqueeze", "masked_scatter", "index_fill"}
 _MAKERS: Final = ("datasets.load_dataset", "datasets.load_from_disk", "datasets.Dataset.", "datasets.DatasetDict")
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """A line of its own that calls such a method of a dataset that the script loads, or of a tensor."""
     told: set[object] = set()
-    for event in flow_of(run.document).events:
-        if event.kind != "drop" or event.value.made != "call" or event.subject is None or event.place in told:
+    for event in flow_of(run.document).each("drop"):
+        if event.value.made != "call" or event.subject is None or event.place in told:
             continue
         if event.name in _MOVES:
             is_lost = _is_tensor(event) and not run.document.imports & _IN_PLACE
         elif event.name in _OF_TENSORS:
             is_lost = event.subject.made not in ("object", "imported", "unknown")
         else:
-            is_lost = _is_dataset(event.subject) and not _only_looks(event)
+            is_shown = run.document.text.startswith("{") and event.name != "map"  # the last line of a cell
+            is_lost = _is_dataset(event.subject) and not _only_looks(event) and not is_shown
         if is_lost:
             told.add(event.place)
             of = event.subject.label or event.subject.name or "x"
             yield RULE.at(event.place, method=event.name, of=of)
 
 
-def _is_dataset(value: Value) -> bool:
-    return any(each.made == "call" and each.name.startswith(_MAKERS) for each in walk(value, most=12))
+def _is_dataset(value: Value | None, *, depth: int = 0) -> bool:
+    """What `datasets` loads, one of its splits, or what a method made of it."""
+    if value is None or depth > 12:
+        return False
+    if value.made == "call" and value.name.startswith(_MAKERS):
+        return True
+    if value.made == "item" and value.args and value.args[0].constant in ("train", "test", "validation"):
+        return _is_dataset(value.of, depth=depth + 1)
+    return value.made == "call" and value.name in _METHODS and _is_dataset(value.of, depth=depth + 1)
 
 
 def _only_looks(event: Event) -> bool:
@@ -82,5 +96,8 @@ def _is_tensor(event: Event) -> bool:
     object that moves itself."""
     of = event.subject
     if of is None or of.made != "item" or of.of is None or not event.value.args and event.name == "to":
+        return False
+    over = of.of.of
+    if over is not None and over.name in _PARTS:
         return False
     return of.of.made == "element" and bool(of.args) and isinstance(of.args[0].constant, int | str)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic
@@ -40,9 +41,11 @@ _SCORES: Final = ("acc", "f1", "auc", "bleu", "map", "iou", "dice", "score", "re
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """A branch in a loop that replaces a "best" value by a new one, and what the best value is at its start."""
+    if not says(run.document, "best"):
+        return
     flow = flow_of(run.document)
-    for event in flow.events:
-        if event.kind not in ("name", "set") or "best" not in event.name.lower():
+    for event in (*flow.each("name"), *flow.each("set")):
+        if "best" not in event.name.lower():
             continue
         block = next((each for each in reversed(event.path) if each.kind == "if"), None)
         if block is None or innermost_loop(event) is None or block.value is None:
@@ -83,9 +86,8 @@ def _start(flow: Flow, event: Event) -> float | None:
     loop = innermost_loop(event)
     before = [
         each
-        for each in flow.events
-        if each.kind == event.kind
-        and each.name == event.name
+        for each in flow.each(event.kind)
+        if each.name == event.name
         and each.index < event.index
         and loop is not None
         and not each.within(loop)

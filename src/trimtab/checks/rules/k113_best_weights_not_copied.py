@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.loops import training_loops
@@ -54,7 +55,13 @@ _SAVES: Final = ("save", "save_pretrained", "save_model", "save_checkpoint")
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """A state of a trained model that the loop over epochs keeps, or the model itself under a name with "best"."""
+    if not says(run.document, "best", "load_state_dict"):
+        return
     flow = flow_of(run.document)
+    event = _of_callback(flow)
+    if event is not None:
+        yield RULE.at(event.place, kept=event.name)
+        return
     for loop in training_loops(flow):
         path = loop.backward.path
         at = next((i for i, block in enumerate(path) if block is loop.block), 0)
@@ -69,7 +76,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 
 def _kept(flow: Flow, epochs: Block, trained: set[int]) -> Iterator[Event]:
-    for event in flow.events:
+    for event in (*flow.each("name"), *flow.each("set"), *flow.named("state_dict")):
         if not event.within(epochs) or _is_saved(flow, event):
             continue
         if event.kind in ("set", "name") and "best" in event.name.lower():
@@ -78,6 +85,21 @@ def _kept(flow: Flow, epochs: Block, trained: set[int]) -> Iterator[Event]:
                 yield event
         elif event.kind == "call" and event.name == "state_dict" and _is_loaded_behind(flow, event, epochs):
             yield event
+
+
+def _of_callback(flow: Flow) -> Event | None:
+    """Where an object keeps a state when a comparison holds, and elsewhere loads it back: early stopping."""
+    for event in flow.each("set"):
+        if not _is_state(event.value) or event.value.of is None:
+            continue
+        tested = [block for block in event.path if block.kind == "if" and block.value is not None]
+        if not tested or _is_saved(flow, event):
+            continue
+        for load in flow.named("load_state_dict"):
+            is_back = any(each is event.value for given in load.value.args for each in options(given))
+            if is_back and load.subject is event.value.of and not load.within(tested[-1]):
+                return event
+    return None
 
 
 def _is_state(value: Value) -> bool:

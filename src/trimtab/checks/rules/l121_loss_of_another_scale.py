@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.ends import last_of
@@ -59,8 +60,10 @@ _SAID: Final = {
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """What made the input of a loss of torch's that has no activation of its own."""
+    if not says(run.document, "nll_loss", "NLLLoss", "kl_div", "KLDivLoss", "binary_cross_entropy(", "BCELoss"):
+        return
     told: set[object] = set()
-    for event in flow_of(run.document).events:
+    for event in flow_of(run.document).each("call"):
         found = _loss(event)
         if found is None or event.place in told:
             continue
@@ -91,8 +94,6 @@ def _wrong(name: str, last: str) -> tuple[str, str] | None:
 
 def _loss(event: Event) -> tuple[str, Value] | None:
     """The loss that a call is, and what has its options."""
-    if event.kind != "call":
-        return None
     call = event.value
     if call.of is None and call.last in _LOSSES and call.name.startswith("torch.nn.functional."):
         return _LOSSES[call.last], call

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.read.flow.modules import is_module, is_module_class
@@ -52,9 +53,11 @@ _HOLDERS = frozenset({"ModuleList", "ModuleDict", "Sequential", "add_module", "r
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """A list, dict or comprehension of modules that a class of modules holds, and that nothing registers."""
+    if not says(run.document, "Module"):
+        return
     flow = flow_of(run.document)
-    for event in flow.events:
-        if event.kind != "set" or not _is_of_module(event.subject) or event.name == "[]":
+    for event in flow.each("set"):
+        if not _is_of_module(event.subject) or event.name == "[]":
             continue
         held = event.value
         parts = _parts(flow, held)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic, Maintainer
@@ -48,9 +49,11 @@ _SAME: Final = frozenset({"bool", "to", "type", "cuda", "contiguous", "detach", 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Padding masks of torch.nn made of what is no padding, and boolean masks of `scaled_dot_product_attention` made of
     what is."""
+    if not says(run.document, "key_padding_mask", "scaled_dot_product_attention"):
+        return
     told: set[object] = set()
-    for event in flow_of(run.document).events:
-        if event.kind != "call" or event.place in told:
+    for event in flow_of(run.document).each("call"):
+        if event.place in told:
             continue
         for argument in _PADDING:
             given = event.value.keywords.get(argument)

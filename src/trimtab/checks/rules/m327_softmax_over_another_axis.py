@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic, Maintainer
@@ -50,15 +51,17 @@ _PRODUCTS: Final = frozenset({"matmul", "bmm"})
 def check(run: Description) -> Iterator[Diagnosis]:
     """A softmax over scores of queries and transposed keys, with at least three axes, whose result is the left side of
     a product."""
+    if not says(run.document, "softmax", "Softmax"):
+        return
     flow = flow_of(run.document)
     told: set[object] = set()
-    for event in flow.events:
-        if event.kind != "call" or event.place in told:
+    for event in flow.each("call"):
+        if event.place in told:
             continue
         if _is_without_axis(event):
             told.add(event.place)
             fault = "no axis is given: torch chooses one by the number of axes, of a batch of sequences the batch"
-            yield RULE.at(event.place, severity="warning", fault=fault)
+            yield RULE.at(event.place, severity="note", fault=fault)
             continue
         scores, dim = _softmax(event)
         axes = _axes(scores)

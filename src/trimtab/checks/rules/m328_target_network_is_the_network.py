@@ -43,7 +43,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
         given = event.value.args[0] if event.value.args else None
         if given is None or given.made != "call" or given.name != "state_dict" or given.of is None:
             continue
-        if _is_made(given.of) and event.subject is given.of:
+        is_direct = flow.events[event.index - 1].value is given and not given.label
+        if is_direct and _is_made(given.of) and event.subject is given.of:
             yield RULE.at(event.place)
             return
 

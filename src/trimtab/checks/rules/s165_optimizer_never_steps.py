@@ -9,6 +9,7 @@ from trimtab.checks.evidence import Arithmetic
 from trimtab.checks.read.flow.loops import CLEARS, training_loops
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import OPTIMIZERS, options
+from trimtab.checks.read.flow.values import Flow, Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -39,6 +40,16 @@ def check(run: Description) -> Iterator[Diagnosis]:
     for loop in training_loops(flow):
         for event in loop.called(*CLEARS):
             made = options(event.subject)
-            if len(made) == 1 and made[0].made == "call" and made[0].last in OPTIMIZERS and made[0].label:
+            is_made = len(made) == 1 and made[0].made == "call" and made[0].last in OPTIMIZERS and made[0].label
+            if is_made and not _is_handed_on(flow, made[0]):
                 yield RULE.at(loop.backward.place, optimizer=made[0].label)
                 return
+
+
+def _is_handed_on(flow: Flow, optimizer: Value) -> bool:
+    """Whether something that may step is given the optimizer: `strategy.optimizer_step(optimizer)`."""
+    return any(
+        any(each is optimizer for each in (*event.value.args, *event.value.keywords.values()))
+        for event in flow.events
+        if event.kind == "call"
+    )

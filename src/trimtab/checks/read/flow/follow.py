@@ -28,7 +28,7 @@ _TELLING: Final = (
     "benchmark", "weights_only", "quantize_static", "accumulate_grad", "load_metric", "LMHead", "TextDataset",
     "top_k_top_p", "automatic_", "pad_sequence", ".eval(", "softmax", "Softmax(", "nll_loss", "NLLLoss", "BCELoss", "kl_div",
     "barrier", "wait_for_everyone", "masked_fill", "padding_mask", "batch_decode", "functional.dropout", "F.dropout",
-    "best", "nn.Transformer", "worker_init_fn",
+    "best", "nn.Transformer", "worker_init_fn", "= [nn.", ".append(nn.", "nn.LSTM(", "nn.GRU(",
 )  # fmt: skip
 """Something that a rule asks for: a function without any of it is followed only where it is called."""
 

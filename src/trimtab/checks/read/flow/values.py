@@ -139,6 +139,15 @@ class Flow:
         """Calls and attributes whose value nobody gets, by the last part of their name."""
         return self._found("drop", names)
 
+    def each(self, kind: str) -> list[Event]:
+        """All events of one kind, in order."""
+        kinds: dict[str, list[Event]] | None = self.answers.get("<kinds>")
+        if kinds is None:
+            kinds = self.answers["<kinds>"] = {}
+            for event in self.events:
+                kinds.setdefault(event.kind, []).append(event)
+        return kinds.get(kind, [])
+
     def _found(self, kind: str, names: tuple[str, ...]) -> Iterator[Event]:
         index: dict[tuple[str, str], list[Event]] | None = self.answers.get("<index>")
         if index is None:
