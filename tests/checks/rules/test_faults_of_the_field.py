@@ -144,6 +144,18 @@ WRONG = {
     ),
 }
 RIGHT = {
+    "modules that move in place": ("C129", HEAD + "for name, part in model.named_modules():\n    part.to('cuda')\n"),
+    "a list that is sorted": ("C129", HEAD + "from datasets import load_dataset\nd = load_dataset('x')\nnames = d.unique('label')\nnames.sort()\n"),
+    "barriers of two tests": (
+        "P119",
+        HEAD + DIST + "if rank not in [-1, 0] and mode == 'train':\n    dist.barrier()\nif rank == 0 and mode == 'train':\n    dist.barrier()\n",
+    ),
+    "loaders over one graph": (
+        "D105",
+        HEAD + "from dgl.dataloading import DataLoader\ntrain_loader = DataLoader(g, a, shuffle=True)\nval_loader = DataLoader(g, b)\n",
+    ),
+    "text encoders of a diffusion model": ("D129", "import diffusers\n" + RULES["D129"][0].bad.text),
+    "a strategy that steps": ("S165", HEAD + TURN.replace("optimizer.step()", "strategy.optimizer_step(optimizer)")),
     "a file is a copy": ("K113", HEAD + EPOCHS + "    if score() > top:\n        best = model.state_dict()\n        torch.save(best, 'best.pt')\n"),
     "tensors are cloned": ("K113", HEAD + EPOCHS + "    best = {k: v.clone() for k, v in model.state_dict().items()}\n"),
     "a score of its own": ("E117", HEAD + "best_reward = 0\n" + EPOCHS + "    reward = score()\n    if reward < best_reward:\n        best_reward = reward\n"),

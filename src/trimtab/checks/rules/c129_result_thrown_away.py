@@ -7,7 +7,8 @@ from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.read.flow.follow import KEPT
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.values import Event, Value
+from trimtab.checks.read.flow.roles import forwards
+from trimtab.checks.read.flow.values import Event, Flow, Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -58,11 +59,12 @@ _MAKERS: Final = ("datasets.load_dataset", "datasets.load_from_disk", "datasets.
 def check(run: Description) -> Iterator[Diagnosis]:
     """A line of its own that calls such a method of a dataset that the script loads, or of a tensor."""
     told: set[object] = set()
-    for event in flow_of(run.document).each("drop"):
+    flow = flow_of(run.document)
+    for event in flow.each("drop"):
         if event.value.made != "call" or event.subject is None or event.place in told:
             continue
         if event.name in _MOVES:
-            is_lost = _is_tensor(event) and not run.document.imports & _IN_PLACE
+            is_lost = _is_tensor(event) and not run.document.imports & _IN_PLACE and _is_read(flow, event)
         elif event.name in _OF_TENSORS:
             is_lost = event.subject.made not in ("object", "imported", "unknown")
         else:
@@ -89,6 +91,14 @@ def _only_looks(event: Event) -> bool:
     """Whether `map` runs something for its effect alone: `dataset.map(print)`."""
     given = event.value.args[0] if event.value.args else None
     return event.name == "map" and given is not None and given.name in ("print", "append", "write")
+
+
+def _is_read(flow: Flow, drop: Event) -> bool:
+    """Whether a model is then given the very thing that was not moved."""
+    return any(
+        call.index > drop.index and any(each is drop.subject for each in (*call.value.args, *call.value.keywords.values()))
+        for call in forwards(flow.each("call"))
+    )
 
 
 def _is_tensor(event: Event) -> bool:

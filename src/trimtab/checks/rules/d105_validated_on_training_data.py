@@ -74,7 +74,11 @@ def _of_loaders(run: Description) -> Iterator[Diagnosis]:
     the only one of that name."""
     if "torch" not in run.document.imports:
         return
-    made = [event.value for event in flow_of(run.document).named("DataLoader") if event.value.label]
+    made = [
+        event.value
+        for event in flow_of(run.document).named("DataLoader")
+        if event.value.label and event.value.name.startswith("torch.")
+    ]
     held = [each for each in made if set(each.label.lower().split("_")) & {*_HELD, "va"}]
     if len(held) != 1 or held[0].place is None:
         return

@@ -7,7 +7,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.read.flow.accelerators import is_accelerator
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.values import Block, Event, Flow, Value
+from trimtab.checks.read.flow.values import Block, Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -105,5 +105,4 @@ def _is_of_others(block: Block) -> bool:
     truth = _truth(block.value)
     if truth is not None:
         return truth is (block.kind == "else")
-    test = block.value
-    return test is not None and test.made == "compare" and test.name in ("NotEq", "NotIn", "Gt")
+    return any(each.made == "compare" and each.name in ("NotEq", "NotIn", "Gt") for each in walk(block.value, most=12))
