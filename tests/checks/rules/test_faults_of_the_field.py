@@ -7,15 +7,19 @@ import pytest
 from tests.checks.examined import diagnosed
 from trimtab.checks.catalogue import all_rules
 
-RULES = dict((rule.code, (rule, check)) for rule, check in all_rules())
+RULES = {rule.code: (rule, check) for rule, check in all_rules()}
 LOOP = "for x, y in loader:\n    optimizer.zero_grad()\n    loss = F.cross_entropy(model(x), y)\n"
 HEAD = (
-    "import math\nimport copy\nimport numpy as np\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+    "import math\nimport copy\nimport numpy as np\nimport torch\nimport torch.nn.functional as F\nfrom torch "
+    "import nn\n"
     "model = nn.Linear(8, 2)\noptimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\n"
 )
 TURN = LOOP + "    loss.backward()\n    optimizer.step()\n"
 EPOCHS = "for epoch in range(9):\n" + "".join(f"    {line}\n" for line in TURN.splitlines())
-MODULE = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        {init}\n    def forward(self, {args}):\n        {body}\n"
+MODULE = (
+    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        {init}\n"
+    "    def forward(self, {args}):\n        {body}\n"
+)
 DIST = "import torch.distributed as dist\nrank = dist.get_rank()\n"
 SCALED = (
     "scaler = torch.amp.GradScaler('cuda')\nfor x, y in loader:\n    optimizer.zero_grad()\n"
@@ -33,107 +37,229 @@ def said(code, text):
 
 
 WRONG = {
-    "state kept by a shallow copy": ("K113", HEAD + EPOCHS + "    if score() > top:\n        best_state = model.state_dict().copy()\n"),
-    "the model under another name": ("K113", HEAD + EPOCHS + "    if score() > top:\n        best_model = model\nprint(best_model)\n"),
+    "state kept by a shallow copy": (
+        "K113",
+        HEAD + EPOCHS + "    if score() > top:\n        best_state = model.state_dict().copy()\n",
+    ),
+    "the model under another name": (
+        "K113",
+        HEAD + EPOCHS + "    if score() > top:\n        best_model = model\nprint(best_model)\n",
+    ),
     "state kept by early stopping": (
         "K113",
         HEAD + "class Stop:\n    def __call__(self, model, loss):\n        if loss < self.least:\n"
         "            self.best = model.state_dict()\n        else:\n            model.load_state_dict(self.best)\n",
     ),
     "best accuracy starts at infinity": (
-        "E117", HEAD + "best = float('inf')\n" + EPOCHS + "    acc = score()\n    if acc > best:\n        best = acc\n",
+        "E117",
+        HEAD
+        + "best = float('inf')\n"
+        + EPOCHS
+        + "    acc = score()\n    if acc > best:\n        best = acc\n",
     ),
-    "flag that starts true": ("C127", HEAD + "import argparse\np = argparse.ArgumentParser()\np.add_argument('--x', action='store_true', default=True)\n"),
-    "list of characters": ("C127", HEAD + "import argparse\np = argparse.ArgumentParser()\np.add_argument('-l', '--layers', type=list)\n"),
+    "flag that starts true": (
+        "C127",
+        HEAD
+        + "import argparse\np = argparse.ArgumentParser()\np.add_argument('--x', action='store_true', default=True)\n",
+    ),
+    "list of characters": (
+        "C127",
+        HEAD
+        + "import argparse\np = argparse.ArgumentParser()\np.add_argument('-l', '--layers', type=list)\n",
+    ),
     "parameters not called": ("C128", HEAD.replace("model.parameters()", "model.parameters") + TURN),
     "mode not called": ("C128", HEAD + "model.eval\n" + TURN),
     "renamed column lost": (
-        "C129", HEAD + "from datasets import load_dataset\nd = load_dataset('x')['train']\nd.rename_column('a', 'b')\n",
+        "C129",
+        HEAD
+        + "from datasets import load_dataset\nd = load_dataset('x')['train']\nd.rename_column('a', 'b')\n",
     ),
-    "entry of a batch not moved": ("C129", HEAD + "for batch in loader:\n    batch['ids'].to('cuda')\n    model(batch['ids'])\n"),
-    "masked labels lost": ("C129", HEAD + "for x, y in loader:\n    y.masked_fill(y == 0, -100)\n    F.cross_entropy(model(x), y).backward()\n"),
-    "reduction in the main branch": ("P119", HEAD + DIST + TURN + "if rank == 0:\n    dist.all_reduce(loss)\n"),
+    "entry of a batch not moved": (
+        "C129",
+        HEAD + "for batch in loader:\n    batch['ids'].to('cuda')\n    model(batch['ids'])\n",
+    ),
+    "masked labels lost": (
+        "C129",
+        HEAD
+        + "for x, y in loader:\n    y.masked_fill(y == 0, -100)\n    F.cross_entropy(model(x), y).backward()\n",
+    ),
+    "reduction in the main branch": (
+        "P119",
+        HEAD + DIST + TURN + "if rank == 0:\n    dist.all_reduce(loss)\n",
+    ),
     "barrier of accelerate": (
         "P119",
-        HEAD + "from accelerate import Accelerator\naccelerator = Accelerator()\n" + TURN
+        HEAD
+        + "from accelerate import Accelerator\naccelerator = Accelerator()\n"
+        + TURN
         + "if accelerator.is_main_process:\n    accelerator.wait_for_everyone()\n",
     ),
-    "barrier in the other branch": ("P119", HEAD + DIST + TURN + "if rank != 0:\n    pass\nelse:\n    dist.barrier()\n"),
+    "barrier in the other branch": (
+        "P119",
+        HEAD + DIST + TURN + "if rank != 0:\n    pass\nelse:\n    dist.barrier()\n",
+    ),
     "a method past the wrapper": (
         "P120",
-        HEAD + "from torch.nn.parallel import DistributedDataParallel\nmodel = DistributedDataParallel(model)\n"
-        "for x, y in loader:\n    optimizer.zero_grad()\n    model.module.losses(x, y).backward()\n    optimizer.step()\n",
+        HEAD
+        + "from torch.nn.parallel import DistributedDataParallel\nmodel = DistributedDataParallel(model)\n"
+        "for x, y in loader:\n    optimizer.zero_grad()\n    model.module.losses(x, y).backward()\n    "
+        "optimizer.step()\n",
     ),
     "likelihood of logits": ("L121", HEAD + TURN.replace("F.cross_entropy", "nn.NLLLoss()")),
     "binary entropy of logits": ("L121", HEAD + TURN.replace("F.cross_entropy", "F.binary_cross_entropy")),
-    "divergence of two probabilities": ("L121", HEAD + TURN.replace("F.cross_entropy(model(x), y)", "F.kl_div(model(x).softmax(-1), y)")),
+    "divergence of two probabilities": (
+        "L121",
+        HEAD + TURN.replace("F.cross_entropy(model(x), y)", "F.kl_div(model(x).softmax(-1), y)"),
+    ),
     "target in logarithms": (
-        "L121", HEAD + TURN.replace("F.cross_entropy(model(x), y)", "F.kl_div(model(x).log_softmax(-1), model(y).log_softmax(-1))"),
+        "L121",
+        HEAD
+        + TURN.replace(
+            "F.cross_entropy(model(x), y)", "F.kl_div(model(x).log_softmax(-1), model(y).log_softmax(-1))"
+        ),
     ),
     "modules that are appended": (
-        "M321", module("self.a = []\n        for _ in range(3):\n            self.a.append(nn.Linear(2, 2))", "x", "return x"),
+        "M321",
+        module(
+            "self.a = []\n        for _ in range(3):\n            self.a.append(nn.Linear(2, 2))",
+            "x",
+            "return x",
+        ),
     ),
-    "modules in a dict": ("M321", module("self.a = {'q': nn.Linear(2, 2), 'k': nn.Linear(2, 2)}", "x", "return x") + "net = Net()\n"),
+    "modules in a dict": (
+        "M321",
+        module("self.a = {'q': nn.Linear(2, 2), 'k': nn.Linear(2, 2)}", "x", "return x") + "net = Net()\n",
+    ),
     "keys of a tokenizer's mask": (
         "M322",
-        module("self.a = nn.MultiheadAttention(8, 2)", "x, attention_mask", "return self.a(x, x, x, key_padding_mask=attention_mask == 1)[0]"),
+        module(
+            "self.a = nn.MultiheadAttention(8, 2)",
+            "x, attention_mask",
+            "return self.a(x, x, x, key_padding_mask=attention_mask == 1)[0]",
+        ),
     ),
     "padding as what takes part": (
-        "M322", module("self.p = 0", "x, ids, pad_id", "return F.scaled_dot_product_attention(x, x, x, attn_mask=ids == pad_id)"),
+        "M322",
+        module(
+            "self.p = 0",
+            "x, ids, pad_id",
+            "return F.scaled_dot_product_attention(x, x, x, attn_mask=ids == pad_id)",
+        ),
     ),
     "last state of a recurrent layer": (
-        "M323", module("self.r = nn.LSTM(8, 8)\n        self.o = nn.Linear(8, 2)", "x", "h, _ = self.r(x)\n        return self.o(h[:, -1])"),
+        "M323",
+        module(
+            "self.r = nn.LSTM(8, 8)\n        self.o = nn.Linear(8, 2)",
+            "x",
+            "h, _ = self.r(x)\n        return self.o(h[:, -1])",
+        ),
     ),
     "first position of an encoder": (
         "M323",
         module(
-            "self.e = nn.TransformerEncoder(nn.TransformerEncoderLayer(d_model=8, nhead=2), 2)\n        self.o = nn.Linear(8, 2)",
-            "x", "h = self.e(x)\n        return self.o(h[:, 0, :])",
+            "self.e = nn.TransformerEncoder(nn.TransformerEncoderLayer(d_model=8, nhead=2), 2)\n        self.o = "
+            "nn.Linear(8, 2)",
+            "x",
+            "h = self.e(x)\n        return self.o(h[:, 0, :])",
         ),
     ),
     "a decoder's own layer": (
         "M325",
-        HEAD + "embed = nn.Embedding(9, 8)\ndecoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2), 2)\n"
-        "for x, y in loader:\n    F.cross_entropy(decoder(embed(y[:, :-1]), x), y[:, 1:]).backward()\n    optimizer.step()\n",
+        HEAD
+        + "embed = nn.Embedding(9, 8)\ndecoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2), 2)\n"
+        "for x, y in loader:\n    F.cross_entropy(decoder(embed(y[:, :-1]), x), y[:, 1:]).backward()\n    "
+        "optimizer.step()\n",
     ),
     "weights masked behind the softmax": (
-        "M326", module("self.a = 1", "q, k, v, m", "w = F.softmax(q @ k, dim=-1)\n        w = w.masked_fill(m, -1e9)\n        return w @ v"),
+        "M326",
+        module(
+            "self.a = 1",
+            "q, k, v, m",
+            "w = F.softmax(q @ k, dim=-1)\n        w = w.masked_fill(m, -1e9)\n        return w @ v",
+        ),
     ),
     "softmax over the queries": (
-        "M327", module("self.a = 1", "q, k, v", "w = torch.bmm(q, k.transpose(1, 2)).softmax(1)\n        return torch.bmm(w, v)"),
+        "M327",
+        module(
+            "self.a = 1",
+            "q, k, v",
+            "w = torch.bmm(q, k.transpose(1, 2)).softmax(1)\n        return torch.bmm(w, v)",
+        ),
     ),
     "softmax over heads": (
-        "M327", module("self.s = nn.Softmax(dim=2)", "q, k, v", "w = self.s(torch.matmul(q, k.transpose(2, 3)))\n        return torch.matmul(w, v)"),
+        "M327",
+        module(
+            "self.s = nn.Softmax(dim=2)",
+            "q, k, v",
+            "w = self.s(torch.matmul(q, k.transpose(2, 3)))\n        return torch.matmul(w, v)",
+        ),
     ),
-    "a target that is moved": ("M328", HEAD + "target = model.to('cuda')\ntarget.load_state_dict(model.state_dict())\n"),
-    "two dimensions dropped": ("E118", module("self.a = nn.Linear(2, 2)", "x", "return self.a(F.dropout2d(x, p=0.2))")),
-    "score against the mode": ("S163", HEAD + "s = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)\nval_acc = score()\ns.step(val_acc)\n"),
+    "a target that is moved": (
+        "M328",
+        HEAD + "target = model.to('cuda')\ntarget.load_state_dict(model.state_dict())\n",
+    ),
+    "two dimensions dropped": (
+        "E118",
+        module("self.a = nn.Linear(2, 2)", "x", "return self.a(F.dropout2d(x, p=0.2))"),
+    ),
+    "score against the mode": (
+        "S163",
+        HEAD
+        + "s = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)\nval_acc = score()\ns.step(val_acc)\n",
+    ),
     "no metric": ("S163", HEAD + "s = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)\ns.step()\n"),
     "numpy at every epoch": ("D125", HEAD + EPOCHS.replace(":\n", ":\n    np.random.seed(3)\n", 1)),
-    "never updated": ("S162", HEAD + SCALED + "    scaler.scale(loss).backward()\n    scaler.step(optimizer)\n"),
-    "never scaled": ("S162", HEAD + SCALED + "    loss.backward()\n    scaler.step(optimizer)\n    scaler.update()\n"),
-    "stepped twice": ("S162", HEAD + SCALED + "    scaler.scale(loss).backward()\n    scaler.step(optimizer)\n    optimizer.step()\n    scaler.update()\n"),
-    "a number made a tensor": ("S164", HEAD + TURN.replace("F.cross_entropy(model(x), y)", "torch.tensor(F.cross_entropy(model(x), y).item(), requires_grad=True)")),
+    "never updated": (
+        "S162",
+        HEAD + SCALED + "    scaler.scale(loss).backward()\n    scaler.step(optimizer)\n",
+    ),
+    "never scaled": (
+        "S162",
+        HEAD + SCALED + "    loss.backward()\n    scaler.step(optimizer)\n    scaler.update()\n",
+    ),
+    "stepped twice": (
+        "S162",
+        HEAD
+        + SCALED
+        + "    scaler.scale(loss).backward()\n    scaler.step(optimizer)\n    optimizer.step()\n    scaler.update()\n",
+    ),
+    "a number made a tensor": (
+        "S164",
+        HEAD
+        + TURN.replace(
+            "F.cross_entropy(model(x), y)",
+            "torch.tensor(F.cross_entropy(model(x), y).item(), requires_grad=True)",
+        ),
+    ),
     "not every eighth": (
-        "S167", HEAD + "for i, (x, y) in enumerate(loader):\n    F.cross_entropy(model(x), y).backward()\n    if not i % 8:\n        optimizer.step()\n        optimizer.zero_grad()\n",
+        "S167",
+        HEAD
+        + "for i, (x, y) in enumerate(loader):\n    F.cross_entropy(model(x), y).backward()\n    if not i % 8:\n "
+        "       optimizer.step()\n        optimizer.zero_grad()\n",
     ),
     "clipped before there are gradients": (
-        "S138", HEAD + LOOP + "    nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    loss.backward()\n    optimizer.step()\n",
+        "S138",
+        HEAD
+        + LOOP
+        + "    nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    loss.backward()\n    optimizer.step()\n",
     ),
     "workers with one seed": (
         "D116",
-        HEAD + "from torch.utils.data import DataLoader, Dataset\nclass D(Dataset):\n    def __getitem__(self, i):\n"
+        HEAD
+        + "from torch.utils.data import DataLoader, Dataset\nclass D(Dataset):\n    def __getitem__(self, i):\n"
         "        return np.random.rand(3)\ndef start(i):\n    np.random.seed(7)\n"
         "loader = DataLoader(D(), num_workers=2, worker_init_fn=start)\n",
     ),
     "one set in two loaders": (
         "D105",
-        HEAD + "from torch.utils.data import DataLoader\ndata = load()\ntrain_loader = DataLoader(data, shuffle=True)\nval_loader = DataLoader(data)\n",
+        HEAD + "from torch.utils.data import DataLoader\ndata = load()\ntrain_loader = DataLoader(data, "
+        "shuffle=True)\nval_loader = DataLoader(data)\n",
     ),
     "accumulation by hand with Fabric": (
         "S143",
         HEAD + "import lightning as L\nfabric = L.Fabric()\nfor i, (x, y) in enumerate(loader):\n"
-        "    fabric.backward(F.cross_entropy(model(x), y))\n    if (i + 1) % 4 == 0:\n        optimizer.step()\n        optimizer.zero_grad()\n",
+        "    fabric.backward(F.cross_entropy(model(x), y))\n    if (i + 1) % 4 == 0:\n        optimizer.step()\n "
+        "       optimizer.zero_grad()\n",
     ),
     "warm-up by epochs in Lightning": (
         "S146",
@@ -144,92 +270,212 @@ WRONG = {
     ),
 }
 RIGHT = {
-    "modules that move in place": ("C129", HEAD + "for name, part in model.named_modules():\n    part.to('cuda')\n"),
-    "a list that is sorted": ("C129", HEAD + "from datasets import load_dataset\nd = load_dataset('x')\nnames = d.unique('label')\nnames.sort()\n"),
+    "modules that move in place": (
+        "C129",
+        HEAD + "for name, part in model.named_modules():\n    part.to('cuda')\n",
+    ),
+    "a list that is sorted": (
+        "C129",
+        HEAD
+        + "from datasets import load_dataset\nd = load_dataset('x')\nnames = d.unique('label')\nnames.sort()\n",
+    ),
     "barriers of two tests": (
         "P119",
-        HEAD + DIST + "if rank not in [-1, 0] and mode == 'train':\n    dist.barrier()\nif rank == 0 and mode == 'train':\n    dist.barrier()\n",
+        HEAD
+        + DIST
+        + "if rank not in [-1, 0] and mode == 'train':\n    dist.barrier()\nif rank == 0 and mode == 'train':\n  "
+        "  dist.barrier()\n",
     ),
     "loaders over one graph": (
         "D105",
-        HEAD + "from dgl.dataloading import DataLoader\ntrain_loader = DataLoader(g, a, shuffle=True)\nval_loader = DataLoader(g, b)\n",
+        HEAD
+        + "from dgl.dataloading import DataLoader\ntrain_loader = DataLoader(g, a, shuffle=True)\nval_loader = "
+        "DataLoader(g, b)\n",
     ),
     "text encoders of a diffusion model": ("D129", "import diffusers\n" + RULES["D129"][0].bad.text),
-    "a strategy that steps": ("S165", HEAD + TURN.replace("optimizer.step()", "strategy.optimizer_step(optimizer)")),
-    "a file is a copy": ("K113", HEAD + EPOCHS + "    if score() > top:\n        best = model.state_dict()\n        torch.save(best, 'best.pt')\n"),
-    "tensors are cloned": ("K113", HEAD + EPOCHS + "    best = {k: v.clone() for k, v in model.state_dict().items()}\n"),
-    "a score of its own": ("E117", HEAD + "best_reward = 0\n" + EPOCHS + "    reward = score()\n    if reward < best_reward:\n        best_reward = reward\n"),
-    "another type": ("C127", HEAD + "import argparse\np = argparse.ArgumentParser()\np.add_argument('--x', type=boolean, default=True)\n"),
+    "a strategy that steps": (
+        "S165",
+        HEAD + TURN.replace("optimizer.step()", "strategy.optimizer_step(optimizer)"),
+    ),
+    "a file is a copy": (
+        "K113",
+        HEAD
+        + EPOCHS
+        + "    if score() > top:\n        best = model.state_dict()\n        torch.save(best, 'best.pt')\n",
+    ),
+    "tensors are cloned": (
+        "K113",
+        HEAD + EPOCHS + "    best = {k: v.clone() for k, v in model.state_dict().items()}\n",
+    ),
+    "a score of its own": (
+        "E117",
+        HEAD
+        + "best_reward = 0\n"
+        + EPOCHS
+        + "    reward = score()\n    if reward < best_reward:\n        best_reward = reward\n",
+    ),
+    "another type": (
+        "C127",
+        HEAD
+        + "import argparse\np = argparse.ArgumentParser()\np.add_argument('--x', type=boolean, default=True)\n",
+    ),
     "an attribute that is read": ("C128", HEAD + "mode = model.training\nmodel.eval()\n" + TURN),
-    "a batch that moves itself": ("C129", HEAD + "for batch in loader:\n    batch.to('cuda')\n    model(batch.x)\n"),
-    "a pool of processes": ("C129", HEAD + "from multiprocessing import Pool\npool = Pool(2)\npool.map(print, [1])\n"),
-    "barriers in both branches": ("P119", HEAD + DIST + "if rank != 0:\n    dist.barrier()\ndownload()\nif rank == 0:\n    dist.barrier()\n" + TURN),
+    "a batch that moves itself": (
+        "C129",
+        HEAD + "for batch in loader:\n    batch.to('cuda')\n    model(batch.x)\n",
+    ),
+    "a pool of processes": (
+        "C129",
+        HEAD + "from multiprocessing import Pool\npool = Pool(2)\npool.map(print, [1])\n",
+    ),
+    "barriers in both branches": (
+        "P119",
+        HEAD
+        + DIST
+        + "if rank != 0:\n    dist.barrier()\ndownload()\nif rank == 0:\n    dist.barrier()\n"
+        + TURN,
+    ),
     "a group of one's own": ("P119", HEAD + DIST + TURN + "if rank == 0:\n    dist.barrier(group=mine)\n"),
     "evaluation past the wrapper": (
         "P120",
-        HEAD + "from torch.nn.parallel import DistributedDataParallel\nmodel = DistributedDataParallel(model)\n" + TURN
+        HEAD
+        + "from torch.nn.parallel import DistributedDataParallel\nmodel = DistributedDataParallel(model)\n"
+        + TURN
         + "with torch.no_grad():\n    model.module(x)\n",
     ),
-    "likelihood of logarithms": ("L121", HEAD + TURN.replace("F.cross_entropy(model(x), y)", "F.nll_loss(F.log_softmax(model(x), -1), y)")),
+    "likelihood of logarithms": (
+        "L121",
+        HEAD + TURN.replace("F.cross_entropy(model(x), y)", "F.nll_loss(F.log_softmax(model(x), -1), y)"),
+    ),
     "modules without weights": ("M321", module("self.a = [nn.ReLU(), nn.Tanh()]", "x", "return x")),
     "a list that is registered later": (
-        "M321", module("a = [nn.Linear(2, 2) for _ in range(3)]\n        self.b = a\n        self.c = nn.Sequential(*a)", "x", "return x"),
+        "M321",
+        module(
+            "a = [nn.Linear(2, 2) for _ in range(3)]\n        self.b = a\n        self.c = nn.Sequential(*a)",
+            "x",
+            "return x",
+        ),
     ),
     "a mask turned round": (
-        "M322", module("self.a = nn.MultiheadAttention(8, 2)", "x, attention_mask", "return self.a(x, x, x, key_padding_mask=~attention_mask.bool())[0]"),
+        "M322",
+        module(
+            "self.a = nn.MultiheadAttention(8, 2)",
+            "x, attention_mask",
+            "return self.a(x, x, x, key_padding_mask=~attention_mask.bool())[0]",
+        ),
     ),
     "axes turned round": (
-        "M323", module("self.r = nn.LSTM(8, 8)\n        self.o = nn.Linear(8, 2)", "x", "h, _ = self.r(x.transpose(0, 1))\n        return self.o(h[-1])"),
+        "M323",
+        module(
+            "self.r = nn.LSTM(8, 8)\n        self.o = nn.Linear(8, 2)",
+            "x",
+            "h, _ = self.r(x.transpose(0, 1))\n        return self.o(h[-1])",
+        ),
     ),
     "the last step of a sequence": (
-        "M323", module("self.r = nn.LSTM(8, 8)\n        self.o = nn.Linear(8, 2)", "x", "h, _ = self.r(x)\n        return self.o(h[-1])"),
+        "M323",
+        module(
+            "self.r = nn.LSTM(8, 8)\n        self.o = nn.Linear(8, 2)",
+            "x",
+            "h, _ = self.r(x)\n        return self.o(h[-1])",
+        ),
     ),
     "queries of a detector": (
         "M325",
-        HEAD + "queries = nn.Embedding(100, 8)\ndecoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2), 2)\n"
-        "for x, y in loader:\n    F.cross_entropy(decoder(queries.weight, x), y[:, :-1]).backward()\n    optimizer.step()\n",
+        HEAD
+        + "queries = nn.Embedding(100, 8)\ndecoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2), 2)\n"
+        "for x, y in loader:\n    F.cross_entropy(decoder(queries.weight, x), y[:, :-1]).backward()\n    "
+        "optimizer.step()\n",
     ),
     "weights set to nothing": (
-        "M326", module("self.a = 1", "q, k, v, m", "w = F.softmax(q @ k, dim=-1)\n        w = w.masked_fill(m, 0.0)\n        return w @ v"),
+        "M326",
+        module(
+            "self.a = 1",
+            "q, k, v, m",
+            "w = F.softmax(q @ k, dim=-1)\n        w = w.masked_fill(m, 0.0)\n        return w @ v",
+        ),
     ),
     "slots compete": (
-        "M327", module("self.a = 1", "q, k, v", "w = torch.bmm(q, k.transpose(1, 2)).softmax(1)\n        w = w / w.sum(-1, keepdim=True)\n        return torch.bmm(w, v)"),
+        "M327",
+        module(
+            "self.a = 1",
+            "q, k, v",
+            "w = torch.bmm(q, k.transpose(1, 2)).softmax(1)\n        w = w / w.sum(-1, keepdim=True)\n        "
+            "return torch.bmm(w, v)",
+        ),
     ),
-    "a state that is changed": ("M328", HEAD + "state = model.state_dict()\nstate.update(torch.load('a', weights_only=True))\nmodel.load_state_dict(state)\n"),
-    "dropout in training alone": ("E118", module("self.a = nn.Linear(2, 2)", "x", "if self.training:\n            x = F.dropout(x, 0.2)\n        return self.a(x)")),
-    "a loss turned round": ("S163", HEAD + "s = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, 'max')\nloss = score()\ns.step(-loss)\n"),
+    "a state that is changed": (
+        "M328",
+        HEAD + "state = model.state_dict()\nstate.update(torch.load('a', weights_only=True))\n"
+        "model.load_state_dict(state)\n",
+    ),
+    "dropout in training alone": (
+        "E118",
+        module(
+            "self.a = nn.Linear(2, 2)",
+            "x",
+            "if self.training:\n            x = F.dropout(x, 0.2)\n        return self.a(x)",
+        ),
+    ),
+    "a loss turned round": (
+        "S163",
+        HEAD
+        + "s = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, 'max')\nloss = score()\ns.step(-loss)\n",
+    ),
     "seed of a fold": (
         "D125",
-        "import torch\nimport torch.nn.functional as F\nfor fold in range(5):\n    torch.manual_seed(0)\n    model = torch.nn.Linear(8, 2)\n"
-        "    optimizer = torch.optim.AdamW(model.parameters())\n    for x, y in loader:\n        optimizer.zero_grad()\n"
+        "import torch\nimport torch.nn.functional as F\nfor fold in range(5):\n    torch.manual_seed(0)\n    "
+        "model = torch.nn.Linear(8, 2)\n"
+        "    optimizer = torch.optim.AdamW(model.parameters())\n    for x, y in loader:\n        "
+        "optimizer.zero_grad()\n"
         "        F.cross_entropy(model(x), y).backward()\n        optimizer.step()\n",
     ),
     "a scaler for one of two ways": (
         "S162",
-        HEAD + SCALED + "    if amp:\n        scaler.scale(loss).backward()\n        scaler.step(optimizer)\n        scaler.update()\n"
+        HEAD
+        + SCALED
+        + "    if amp:\n        scaler.scale(loss).backward()\n        scaler.step(optimizer)\n        "
+        "scaler.update()\n"
         "    else:\n        loss.backward()\n        optimizer.step()\n",
     ),
-    "a gradient of the inputs": ("S164", HEAD + TURN.replace("    loss.backward()", "    x.requires_grad = True\n    loss.backward()")),
-    "losses of an epoch": ("P312", HEAD + "total = 0\n" + LOOP + "    total += loss\ntotal.backward()\noptimizer.step()\n"),
+    "a gradient of the inputs": (
+        "S164",
+        HEAD + TURN.replace("    loss.backward()", "    x.requires_grad = True\n    loss.backward()"),
+    ),
+    "losses of an epoch": (
+        "P312",
+        HEAD + "total = 0\n" + LOOP + "    total += loss\ntotal.backward()\noptimizer.step()\n",
+    ),
     "a schedule in a list": (
         "S161",
-        HEAD + "a = torch.optim.lr_scheduler.StepLR(optimizer, 3)\nall_of_them = [a]\n" + TURN + "    for each in all_of_them:\n        each.step()\n",
+        HEAD
+        + "a = torch.optim.lr_scheduler.StepLR(optimizer, 3)\nall_of_them = [a]\n"
+        + TURN
+        + "    for each in all_of_them:\n        each.step()\n",
     ),
     "a head behind the freezing": (
         "S168",
-        HEAD + "for p in model.parameters():\n    p.requires_grad = False\nmodel.head = nn.Linear(8, 2)\n" + TURN,
+        HEAD
+        + "for p in model.parameters():\n    p.requires_grad = False\nmodel.head = nn.Linear(8, 2)\n"
+        + TURN,
     ),
     "average behind the step": (
         "S166",
-        HEAD + "for i, (x, y) in enumerate(loader):\n    F.cross_entropy(model(x), y).backward()\n    if (i + 1) % 8 == 0:\n"
+        HEAD
+        + "for i, (x, y) in enumerate(loader):\n    F.cross_entropy(model(x), y).backward()\n    if (i + 1) % 8 == 0:\n"
         "        optimizer.step()\n        optimizer.zero_grad()\n        ema.update()\n",
     ),
     "counted from one": (
-        "S167", HEAD + "for i, (x, y) in enumerate(loader, 1):\n    F.cross_entropy(model(x), y).backward()\n    if i % 8 == 0:\n        optimizer.step()\n        optimizer.zero_grad()\n",
+        "S167",
+        HEAD
+        + "for i, (x, y) in enumerate(loader, 1):\n    F.cross_entropy(model(x), y).backward()\n    if i % 8 == "
+        "0:\n        optimizer.step()\n        optimizer.zero_grad()\n",
     ),
     "gradients of the step before": (
         "S138",
-        HEAD + "for x, y in loader:\n    nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step()\n    optimizer.zero_grad()\n"
+        HEAD
+        + "for x, y in loader:\n    nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step()\n    "
+        "optimizer.zero_grad()\n"
         "    F.cross_entropy(model(x), y).backward()\n",
     ),
 }

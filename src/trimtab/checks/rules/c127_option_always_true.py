@@ -26,7 +26,8 @@ RULE = Rule(
             "False and non-empty strings to True. This is usually not what is desired.'",
         ),
         Maintainer(
-            "https://github.com/ACEsuit/mace/issues/429", "`--pin_memory=False` of a training script leaves it True."
+            "https://github.com/ACEsuit/mace/issues/429",
+            "`--pin_memory=False` of a training script leaves it True.",
         ),
     ),
     fix=Fix("{fix}"),
@@ -50,7 +51,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
         raw = kind.raw if kind is not None else ""
         if raw == "bool":
             yield RULE.at(
-                call.place, option=option, fault="with `type=bool` every text is True, also `False`", fix=_SWITCH
+                call.place,
+                option=option,
+                fault="with `type=bool` every text is True, also `False`",
+                fix=_SWITCH,
             )
         elif raw == "list":
             fault = "with `type=list` the value is the list of its characters"

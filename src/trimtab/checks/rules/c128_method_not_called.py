@@ -43,14 +43,20 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 yield RULE.at(event.place, method=method)
     for event in flow.named(*_TAKERS):
         given = event.value.argument(0, "params") or event.value.argument(0, "parameters")
-        if given is not None and given.made in ("attribute", "bound") and given.name == "parameters":
-            if given.of is not None and (is_model(given.of)):
-                yield RULE.at(event.place, method=f"{_name(given.of)}.parameters")
+        is_named = given is not None and given.made in ("attribute", "bound") and given.name == "parameters"
+        if is_named and given is not None and is_model(given.of):
+            yield RULE.at(event.place, method=f"{_name(given.of)}.parameters")
 
 
 def _is_meant(event: Event) -> bool:
     of = event.subject
-    return is_model(of) or is_optimizer(of) or is_schedule(of) or is_scaler(of) or event.name in ("barrier", "backward")
+    return (
+        is_model(of)
+        or is_optimizer(of)
+        or is_schedule(of)
+        or is_scaler(of)
+        or event.name in ("barrier", "backward")
+    )
 
 
 def _name(value: Value | None) -> str:

@@ -47,13 +47,28 @@ RULE = Rule(
 _OF_TENSORS: Final = frozenset({"masked_fill", "clamp", "unsqueeze", "masked_scatter", "index_fill"})
 _MOVES: Final = frozenset({"to", "cuda"})
 _PARTS: Final = frozenset(
-    {"items", "values", "named_modules", "named_children", "children", "modules", "named_parameters", "parameters", "zip"}
+    {
+        "items",
+        "values",
+        "named_modules",
+        "named_children",
+        "children",
+        "modules",
+        "named_parameters",
+        "parameters",
+        "zip",
+    }
 )
 """What may give modules, which move in place."""
 _IN_PLACE: Final = frozenset({"torch_geometric", "dgl"})
 """Libraries whose batches move in place."""
 _METHODS: Final = KEPT - {"to", "cuda", "masked_fill", "clamp", "unsqueeze", "masked_scatter", "index_fill"}
-_MAKERS: Final = ("datasets.load_dataset", "datasets.load_from_disk", "datasets.Dataset.", "datasets.DatasetDict")
+_MAKERS: Final = (
+    "datasets.load_dataset",
+    "datasets.load_from_disk",
+    "datasets.Dataset.",
+    "datasets.DatasetDict",
+)
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
@@ -96,7 +111,8 @@ def _only_looks(event: Event) -> bool:
 def _is_read(flow: Flow, drop: Event) -> bool:
     """Whether a model is then given the very thing that was not moved."""
     return any(
-        call.index > drop.index and any(each is drop.subject for each in (*call.value.args, *call.value.keywords.values()))
+        call.index > drop.index
+        and any(each is drop.subject for each in (*call.value.args, *call.value.keywords.values()))
         for call in forwards(flow.each("call"))
     )
 
@@ -105,7 +121,7 @@ def _is_tensor(event: Event) -> bool:
     """Whether it is one of several parts of a batch, or an entry of one, moved to a device; a whole batch may be an
     object that moves itself."""
     of = event.subject
-    if of is None or of.made != "item" or of.of is None or not event.value.args and event.name == "to":
+    if of is None or of.made != "item" or of.of is None or (not event.value.args and event.name == "to"):
         return False
     over = of.of.of
     if over is not None and over.name in _PARTS:

@@ -86,10 +86,12 @@ def _of_loaders(run: Description) -> Iterator[Diagnosis]:
     for each in made:
         shuffle = each.argument(2, "shuffle")
         is_trained = shuffle is not None and shuffle.constant is True and each is not held[0]
-        if is_trained and data is not None and each.argument(0, "dataset") is data:
-            if data.made not in ("constant", "parameter"):
-                yield RULE.at(held[0].place, key=held[0].label, path="over the same object as the shuffled loader")
-                return
+        is_same = data is not None and each.argument(0, "dataset") is data
+        if is_trained and is_same and data is not None and data.made not in ("constant", "parameter"):
+            yield RULE.at(
+                held[0].place, key=held[0].label, path="over the same object as the shuffled loader"
+            )
+            return
 
 
 def _of_toolkits(run: Description) -> Iterator[tuple[Setting, str]]:

@@ -88,12 +88,17 @@ def _seeded_alike(flow: Flow) -> Iterator[Diagnosis]:
         if start is None or start.made != "function" or start.node is None or not _draws(flow, dataset):
             continue
         for node in ast.walk(start.node):
-            is_seed = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "seed"
+            is_seed = (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "seed"
+            )
             if not is_seed or not node.args:  # type: ignore[union-attr]
                 continue
             given = node.args[0]  # type: ignore[union-attr]
             if isinstance(given, ast.Constant) and event.place is not None:
-                fault = f"`worker_init_fn` seeds every worker with {given.value}: all draw the same numbers in each epoch"
+                seed = given.value
+                fault = f"`worker_init_fn` seeds every worker with {seed}: all draw the same numbers in each epoch"
                 yield RULE.at(event.place, fault=fault)
                 return
 
@@ -103,7 +108,9 @@ def _draws(flow: Flow, dataset: Value | None) -> bool:
     if dataset is None or dataset.made != "object":
         return False
     return any(
-        event.kind == "call" and event.value.name.startswith(("numpy.random.", "random.")) and _is_in_item(event)
+        event.kind == "call"
+        and event.value.name.startswith(("numpy.random.", "random."))
+        and _is_in_item(event)
         for event in flow.events
     )
 

@@ -21,7 +21,8 @@ RULE = Rule(
     name="collator-of-another-objective",
     severity="error",
     message="{model} gets batches with `mlm={mlm}`: {fault}",
-    why="DataCollatorForLanguageModeling masks 15% of the tokens and asks for these alone unless `mlm=False` is given. A "
+    why="DataCollatorForLanguageModeling masks 15% of the tokens and asks for these alone unless `mlm=False` is "
+    "given. A "
     "causal model shifts labels and predicts the next token: it would learn to predict a few masked tokens, from a "
     "mask token that most causal vocabularies do not have. A masked model with `mlm=False` sees each token it has to "
     "predict.",
@@ -65,5 +66,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 def _is_theirs(value: Value) -> bool:
     return (
-        value.made == "call" and value.name == "transformers.DataCollatorForLanguageModeling" and not value.has_rest
+        value.made == "call"
+        and value.name == "transformers.DataCollatorForLanguageModeling"
+        and not value.has_rest
     )

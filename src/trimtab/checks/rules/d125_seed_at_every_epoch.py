@@ -24,7 +24,8 @@ RULE = Rule(
     severity="warning",
     message="`{call}({seed})` inside the loop starts the same random numbers again: every {turn} has the same shuffle, "
     "the same augmentation and the same dropout masks",
-    why="The order of a shuffled loader and the noise of an epoch come from the global generator. Set to the same seed at "
+    why="The order of a shuffled loader and the noise of an epoch come from the global generator. Set to the "
+    "same seed at "
     "each turn it gives the same numbers each time, so that an example always meets the same neighbours and the same "
     "augmentation.",
     evidence=(Arithmetic("A generator is a function of its seed: with one seed it gives one sequence."),),
@@ -34,7 +35,15 @@ RULE = Rule(
     symptoms=("data order is the same in every epoch", "augmentation repeats", "overfits"),
 )
 _SEEDS: Final = ("manual_seed", "manual_seed_all", "seed", "set_seed", "seed_everything")
-_NAMES: Final = ("torch.", "numpy.", "random.", "transformers.", "accelerate.", "lightning.", "pytorch_lightning.")
+_NAMES: Final = (
+    "torch.",
+    "numpy.",
+    "random.",
+    "transformers.",
+    "accelerate.",
+    "lightning.",
+    "pytorch_lightning.",
+)
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
@@ -63,4 +72,6 @@ def _is_same(event: Event) -> bool:
 
 
 def _starts_anew(flow: Flow, block: Block) -> bool:
-    return any(event.within(block) and is_optimizer(event.value) for event in flow.events if event.kind == "call")
+    return any(
+        event.within(block) and is_optimizer(event.value) for event in flow.events if event.kind == "call"
+    )

@@ -26,8 +26,10 @@ RULE = Rule(
     name="latents-not-scaled",
     severity="error",
     message="latents of the autoencoder get their noise without `vae.config.scaling_factor`",
-    why="The denoiser of a latent diffusion model was trained on latents of about unit variance, and its pipelines multiply "
-    "and divide by the factor. Unscaled latents are five times as large for Stable Diffusion 1: the noise levels do not "
+    why="The denoiser of a latent diffusion model was trained on latents of about unit variance, and its "
+    "pipelines multiply "
+    "and divide by the factor. Unscaled latents are five times as large for Stable Diffusion 1: the noise levels "
+    "do not "
     "fit, and what is trained does not fit the pipeline.",
     evidence=(
         Maintainer(
@@ -44,13 +46,23 @@ RULE = Rule(
     fix=Fix("multiply: `latents = latents * vae.config.scaling_factor`"),
     bad=Example("train.py", _SCRIPT.replace("{scale}", "")),
     good=Example("train.py", _SCRIPT.replace("{scale}", " * vae.config.scaling_factor")),
+    tips=("S2-33",),
     symptoms=("fine-tuned diffusion model gives noise", "images are washed out after training"),
 )
-_FACTORS: Final = ("scaling_factor", "scale_factor", "0.18215", "0.13025", "latents_std", "latent_std", "latents_mean")
+_FACTORS: Final = (
+    "scaling_factor",
+    "scale_factor",
+    "0.18215",
+    "0.13025",
+    "latents_std",
+    "latent_std",
+    "latents_mean",
+)
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Latents of a distribution of an AutoencoderKL, as they are in `add_noise`, in a script that speaks of no factor."""
+    """Latents of a distribution of an AutoencoderKL, as they are in `add_noise`, in a script that speaks of no
+    factor."""
     if "diffusers" not in run.document.imports or not says(run.document, "latent_dist"):
         return
     if says(run.document, *_FACTORS):

@@ -23,13 +23,22 @@ RULE = Rule(
     name="validated-on-augmented-data",
     severity="warning",
     message="the {split} data go through `{transform}`, as the training data do: scores are noisy and too low",
-    why="A random crop or a random erasure is to make training harder. In an evaluation it removes what is to be recognised "
+    why="A random crop or a random erasure is to make training harder. In an evaluation it removes what is to be "
+    "recognised "
     "and makes two evaluations of one model differ.",
-    evidence=(Arithmetic("RandomResizedCrop keeps 8% to 100% of the area by default: what it cuts away is not scored."),),
+    evidence=(
+        Arithmetic(
+            "RandomResizedCrop keeps 8% to 100% of the area by default: what it cuts away is not scored."
+        ),
+    ),
     fix=Fix("give the {split} data a transform of their own, without anything random"),
     bad=Example("train.py", _SCRIPT.replace("{which}", "train")),
     good=Example("train.py", _SCRIPT.replace("{which}", "test")),
-    symptoms=("validation accuracy is below training accuracy", "evaluation is not deterministic", "validation accuracy is noisy"),
+    symptoms=(
+        "validation accuracy is below training accuracy",
+        "evaluation is not deterministic",
+        "validation accuracy is noisy",
+    ),
 )
 _OTHERS: Final = frozenset({"ColorJitter", "TrivialAugmentWide", "AutoAugment", "RandAugment", "AugMix"})
 _HELD: Final = ("val", "valid", "validation", "test", "eval", "dev")
@@ -42,7 +51,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
     sets = [
         event.value
         for event in flow.events
-        if event.kind == "call" and event.value.name.startswith("torchvision.datasets.") and not event.value.has_rest
+        if event.kind == "call"
+        and event.value.name.startswith("torchvision.datasets.")
+        and not event.value.has_rest
     ]
     trained = [each.keywords.get("transform") for each in sets if not _split(each)]
     for each in sets:
@@ -76,7 +87,12 @@ def _random(transform: Value) -> str:
     """A step of a transform that draws at random and changes what is seen; a flip leaves all of it."""
     for each in walk(transform, most=40):
         if each.made == "call" and each.name.startswith("torchvision.transforms."):
-            is_flip = each.last in ("RandomHorizontalFlip", "RandomVerticalFlip", "RandomApply", "RandomChoice")
+            is_flip = each.last in (
+                "RandomHorizontalFlip",
+                "RandomVerticalFlip",
+                "RandomApply",
+                "RandomChoice",
+            )
             if (each.last.startswith("Random") and not is_flip) or each.last in _OTHERS:
                 return each.last
     return ""

@@ -11,7 +11,8 @@ from trimtab.checks.read.flow.values import Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
-    "from datasets import load_dataset\nfrom transformers import AutoModelForImageClassification, Trainer, TrainingArguments\n"
+    "from datasets import load_dataset\nfrom transformers import AutoModelForImageClassification, Trainer, "
+    "TrainingArguments\n"
     "dataset = load_dataset('beans').with_transform(transform)\n"
     "model = AutoModelForImageClassification.from_pretrained('google/vit-base-patch16-224')\n"
     "arguments = TrainingArguments('out'{keep})\nTrainer(model, arguments, train_dataset=dataset['train']).train()\n"
@@ -22,7 +23,8 @@ RULE = Rule(
     name="columns-removed-before-transform",
     severity="warning",
     message="the Trainer removes columns that the model does not take, before the transform of the dataset reads them",
-    why="With `remove_unused_columns`, which is on by default, the Trainer drops each column that is no argument of the "
+    why="With `remove_unused_columns`, which is on by default, the Trainer drops each column that is no argument "
+    "of the "
     "model's `forward`. A transform that runs when an example is read no longer finds `image` or `text`, and the first "
     "batch raises KeyError.",
     evidence=(

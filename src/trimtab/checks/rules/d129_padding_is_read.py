@@ -16,7 +16,8 @@ _SCRIPT = (
     "model = AutoModelForSequenceClassification.from_pretrained('google-bert/bert-base-uncased')\nmodel.train()\n"
     "optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5)\nfor texts, labels in loader:\n"
     "    batch = tokenizer(texts, padding=True, truncation=True, return_tensors='pt')\n"
-    "    model(batch['input_ids']{mask}, labels=labels).loss.backward()\n    optimizer.step()\n    optimizer.zero_grad()\n"
+    "    model(batch['input_ids']{mask}, labels=labels).loss.backward()\n    optimizer.step()\n    "
+    "optimizer.zero_grad()\n"
 )
 
 RULE = Rule(
@@ -24,12 +25,14 @@ RULE = Rule(
     name="padding-is-read",
     severity="warning",
     message="a padded batch goes into `{model}` without its `attention_mask`: padding is read as text",
-    why="Without a mask the models of transformers attend to every position. What a text is padded with then depends on the "
+    why="Without a mask the models of transformers attend to every position. What a text is padded with then "
+    "depends on the "
     "longest text of its batch, and so does the result.",
     evidence=(
         Maintainer(
             "https://huggingface.co/docs/transformers/troubleshooting#incorrect-output-when-padding-tokens-arent-masked",
-            "'In some cases, the output hidden_state may be incorrect if the input_ids include padding tokens.' Pass an "
+            "'In some cases, the output hidden_state may be incorrect if the input_ids include padding tokens.' "
+            "Pass an "
             "attention_mask.",
             opened=False,
         ),
@@ -68,7 +71,13 @@ def _is_padded(value: Value) -> bool:
         ids.made == "item" and bool(ids.args) and ids.args[0].constant == "input_ids"
     )
     batch = plain(ids.of)
-    if not is_ids or batch is None or batch.made != "call" or batch.of is None or "okenizer" not in batch.of.name:
+    if (
+        not is_ids
+        or batch is None
+        or batch.made != "call"
+        or batch.of is None
+        or "okenizer" not in batch.of.name
+    ):
         return False
     padding = batch.keywords.get("padding")
     texts = batch.args[0] if batch.args else None

@@ -11,7 +11,8 @@ from trimtab.checks.read.flow.values import Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
-    "import torch\nfrom diffusers import DDPMScheduler, UNet2DModel\nunet, noise_scheduler = UNet2DModel(), DDPMScheduler()\n"
+    "import torch\nfrom diffusers import DDPMScheduler, UNet2DModel\nunet, noise_scheduler = UNet2DModel(), "
+    "DDPMScheduler()\n"
     "optimizer = torch.optim.AdamW(unet.parameters(), lr=1e-4)\nfor images in loader:\n"
     "    t = torch.randint(0, 1000, ({size},))\n    noise = torch.randn_like(images)\n"
     "    predicted = unet(noise_scheduler.add_noise(images, noise, t), t).sample\n"
@@ -23,7 +24,8 @@ RULE = Rule(
     name="one-timestep-for-all",
     severity="warning",
     message="one timestep is drawn for the whole batch: all its examples get the same noise level",
-    why="The loss of a diffusion model is a mean over noise levels. With one level for each batch the gradient of a step "
+    why="The loss of a diffusion model is a mean over noise levels. With one level for each batch the gradient "
+    "of a step "
     "estimates one point of it, with the variance of a batch of one example.",
     evidence=(
         Arithmetic("A mean over n levels drawn one by one has 1/n of the variance that one level has."),

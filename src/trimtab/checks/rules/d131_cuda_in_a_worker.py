@@ -23,7 +23,8 @@ RULE = Rule(
     severity="error",
     message="`__getitem__` moves tensors to the GPU, and runs in {workers} forked workers: the first batch raises "
     "RuntimeError",
-    why="CUDA cannot be used in a process that was forked from one that has used it. Started by `spawn` each worker would "
+    why="CUDA cannot be used in a process that was forked from one that has used it. Started by `spawn` each "
+    "worker would "
     "hold a context of its own on the GPU, of some hundred MB, and copy one example at a time.",
     evidence=(
         Maintainer(
@@ -40,7 +41,10 @@ RULE = Rule(
     fix=Fix("return tensors of the CPU, and move the batch in the loop"),
     bad=Example("train.py", _SCRIPT.replace("{move}", ".cuda()")),
     good=Example("train.py", _SCRIPT.replace("{move}", "")),
-    symptoms=("Cannot re-initialize CUDA in forked subprocess", "RuntimeError: CUDA error: initialization error"),
+    symptoms=(
+        "Cannot re-initialize CUDA in forked subprocess",
+        "RuntimeError: CUDA error: initialization error",
+    ),
 )
 
 

@@ -21,9 +21,11 @@ RULE = Rule(
     code="D132",
     name="answer-header-in-training-text",
     severity="warning",
-    message="the text to train on is rendered with `add_generation_prompt=True`: each ends in the header of an answer that "
+    message="the text to train on is rendered with `add_generation_prompt=True`: each ends in the header of an "
+    "answer that "
     "does not come",
-    why="The generation prompt opens the next turn of the assistant. Behind a whole conversation it teaches the model to "
+    why="The generation prompt opens the next turn of the assistant. Behind a whole conversation it teaches the "
+    "model to "
     "open another turn after its answer, and then to stop.",
     evidence=(
         Maintainer(
@@ -62,7 +64,11 @@ def _is_text(event: Event) -> bool:
             text = returned.keywords.get("text") if returned.made == "dict" else None
             if text is event.value:
                 return True
-            if text is not None and text.name == "comprehension" and any(each is event.value for each in text.args):
+            if (
+                text is not None
+                and text.name == "comprehension"
+                and any(each is event.value for each in text.args)
+            ):
                 return True
     return False
 

@@ -56,10 +56,14 @@ def check(run: Description) -> Iterator[Diagnosis]:
             yield RULE.at(event.place, best=event.name, start="0", way="lower", right="`float('inf')`")
             return
         if way == "higher" and start == math.inf:
-            yield RULE.at(event.place, best=event.name, start="infinity", way="higher", right="`float('-inf')`")
+            yield RULE.at(
+                event.place, best=event.name, start="infinity", way="higher", right="`float('-inf')`"
+            )
             return
         if way == "lower" and start == -math.inf:
-            yield RULE.at(event.place, best=event.name, start="-infinity", way="lower", right="`float('inf')`")
+            yield RULE.at(
+                event.place, best=event.name, start="-infinity", way="lower", right="`float('inf')`"
+            )
             return
 
 
@@ -78,7 +82,12 @@ def _way(block: Block, event: Event) -> str:
 
 
 def _is_kept(value: Value, event: Event) -> bool:
-    return event.name in (value.label, value.name) or value.made in ("constant", "unknown", "call", "attribute")
+    return event.name in (value.label, value.name) or value.made in (
+        "constant",
+        "unknown",
+        "call",
+        "attribute",
+    )
 
 
 def _start(flow: Flow, event: Event) -> float | None:
@@ -87,10 +96,7 @@ def _start(flow: Flow, event: Event) -> float | None:
     before = [
         each
         for each in flow.each(event.kind)
-        if each.name == event.name
-        and each.index < event.index
-        and loop is not None
-        and not each.within(loop)
+        if each.name == event.name and each.index < event.index and loop is not None and not each.within(loop)
     ]
     return _number(before[-1].value) if before else None
 

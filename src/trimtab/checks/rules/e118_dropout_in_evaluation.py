@@ -37,7 +37,11 @@ RULE = Rule(
     fix=Fix("pass `training=self.training`, or use `nn.Dropout`"),
     bad=Example("train.py", _SCRIPT.replace("{training}", "")),
     good=Example("train.py", _SCRIPT.replace("{training}", ", training=self.training")),
-    symptoms=("predictions differ from call to call", "evaluation is not deterministic", "validation is worse than training"),
+    symptoms=(
+        "predictions differ from call to call",
+        "evaluation is not deterministic",
+        "validation is worse than training",
+    ),
 )
 _NAMES = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
 

@@ -25,7 +25,8 @@ RULE = Rule(
     name="labels-decoded-with-ignored",
     severity="error",
     message="labels are decoded with their -100: the first evaluation raises OverflowError",
-    why="The collator pads labels with -100, which the loss leaves out and no vocabulary has. A tokenizer cannot decode "
+    why="The collator pads labels with -100, which the loss leaves out and no vocabulary has. A tokenizer cannot "
+    "decode "
     "it; the run stops at its first evaluation, after an epoch of training.",
     evidence=(
         Maintainer(
@@ -38,13 +39,18 @@ RULE = Rule(
             "'OverflowError: out of range integral type conversion attempted' in `batch_decode` of an evaluation.",
         ),
     ),
-    fix=Fix("put the padding back first: `labels = np.where(labels != -100, labels, tokenizer.pad_token_id)`"),
+    fix=Fix(
+        "put the padding back first: `labels = np.where(labels != -100, labels, tokenizer.pad_token_id)`"
+    ),
     bad=Example("train.py", _SCRIPT.replace("{mend}", "")),
     good=Example(
         "train.py",
         _SCRIPT.replace("{mend}", "    labels = np.where(labels != -100, labels, tokenizer.pad_token_id)\n"),
     ),
-    symptoms=("OverflowError: out of range integral type conversion attempted", "can't convert negative int to unsigned"),
+    symptoms=(
+        "OverflowError: out of range integral type conversion attempted",
+        "can't convert negative int to unsigned",
+    ),
 )
 _PADS: Final = ("DataCollatorForSeq2Seq", "-100")
 

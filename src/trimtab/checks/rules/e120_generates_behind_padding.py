@@ -26,13 +26,15 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://huggingface.co/docs/transformers/llm_tutorial#wrong-padding-side",
-            "'LLMs are decoder-only architectures ... If your inputs do not have the same length, they need to be padded. "
+            "'LLMs are decoder-only architectures ... If your inputs do not have the same length, they need to "
+            "be padded. "
             "Since LLMs are not trained to continue from pad tokens, your input needs to be left-padded.'",
             opened=False,
         ),
         Maintainer(
             "https://github.com/huggingface/transformers/blob/main/src/transformers/generation/utils.py",
-            "'A decoder-only architecture is being used, but right-padding was detected! For correct generation results, "
+            "'A decoder-only architecture is being used, but right-padding was detected! For correct generation "
+            "results, "
             "please set `padding_side='left'` when initializing the tokenizer.'",
         ),
     ),

@@ -21,7 +21,8 @@ RULE = Rule(
     severity="note",
     message="the evaluation drops its last batch where it is short (`drop_last=True`): up to {most} examples are never "
     "scored",
-    why="A training loop loses nothing by it, because the next epoch draws others. An evaluation in file order leaves out the "
+    why="A training loop loses nothing by it, because the next epoch draws others. An evaluation in file order "
+    "leaves out the "
     "same examples each time, and with fewer examples than a batch it scores nothing.",
     evidence=(Arithmetic("Of n examples in batches of b the last n mod b are left out, up to b - 1."),),
     fix=Fix("leave `drop_last` out for the evaluation"),
@@ -29,6 +30,7 @@ RULE = Rule(
     good=Example("train.py", _SCRIPT.replace("{drop}", "")),
     symptoms=("number of predictions is too small", "division by zero in evaluation"),
 )
+
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """A loader that keeps the order of its data and is gone over without gradients."""
@@ -41,7 +43,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if _is_evaluated(flow, call):
             size = call.argument(1, "batch_size")
             is_known = size is not None and type(size.constant) is int
-            yield RULE.at(event.place, most=size.constant - 1 if is_known and size is not None else "a batch less one")
+            yield RULE.at(
+                event.place, most=size.constant - 1 if is_known and size is not None else "a batch less one"
+            )
             return
 
 

@@ -13,7 +13,8 @@ from trimtab.checks.read.flow.values import Block, Event, Flow, Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
-    "import copy\nimport torch\nmodel = torch.nn.Linear(8, 2)\noptimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\n"
+    "import copy\nimport torch\nmodel = torch.nn.Linear(8, 2)\noptimizer = torch.optim.AdamW(model.parameters(), "
+    "lr=3e-4)\n"
     "best = 0.0\nfor epoch in range(10):\n    for x, y in loader:\n        optimizer.zero_grad()\n"
     "        torch.nn.functional.cross_entropy(model(x), y).backward()\n        optimizer.step()\n"
     "    accuracy = evaluate(model)\n    if accuracy > best:\n        best, best_weights = accuracy, {kept}\n"
@@ -38,7 +39,9 @@ RULE = Rule(
             "https://github.com/WenjieDu/PyPOTS/issues/667",
             "'Otherwise the best model keeps getting updated': different results although the best epoch is the same.",
         ),
-        Arithmetic("In torch 2.13 `state_dict()['weight'].data_ptr()` and `.copy()`'s equal that of the parameter."),
+        Arithmetic(
+            "In torch 2.13 `state_dict()['weight'].data_ptr()` and `.copy()`'s equal that of the parameter."
+        ),
     ),
     fix=Fix("copy it: `copy.deepcopy(model.state_dict())`, or save it to a file"),
     bad=Example("train.py", _SCRIPT.replace("{kept}", "model.state_dict()")),
@@ -121,5 +124,6 @@ def _is_loaded_behind(flow: Flow, state: Event, epochs: Block) -> bool:
 def _is_saved(flow: Flow, event: Event) -> bool:
     """Whether the same branch writes a file, which is a copy."""
     return any(
-        save.index > event.index and save.path[: len(event.path)] == event.path for save in flow.named(*_SAVES)
+        save.index > event.index and save.path[: len(event.path)] == event.path
+        for save in flow.named(*_SAVES)
     )

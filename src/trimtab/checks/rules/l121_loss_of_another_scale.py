@@ -23,7 +23,8 @@ RULE = Rule(
     name="loss-of-another-scale",
     severity="error",
     message="`{loss}` takes {wanted}, and its {which} comes from {given}",
-    why="These losses apply no activation themselves, and check little: with probabilities for log-probabilities the loss "
+    why="These losses apply no activation themselves, and check little: with probabilities for log-probabilities "
+    "the loss "
     "is negative and its gradient flat; with logits it has no lower bound, or stops with a message about values "
     "between 0 and 1.",
     evidence=(
@@ -60,7 +61,9 @@ _SAID: Final = {
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """What made the input of a loss of torch's that has no activation of its own."""
-    if not says(run.document, "nll_loss", "NLLLoss", "kl_div", "KLDivLoss", "binary_cross_entropy(", "BCELoss"):
+    if not says(
+        run.document, "nll_loss", "NLLLoss", "kl_div", "KLDivLoss", "binary_cross_entropy(", "BCELoss"
+    ):
         return
     told: set[object] = set()
     for event in flow_of(run.document).each("call"):
@@ -98,7 +101,7 @@ def _loss(event: Event) -> tuple[str, Value] | None:
     if call.of is None and call.last in _LOSSES and call.name.startswith("torch.nn.functional."):
         return _LOSSES[call.last], call
     criterion = root(call.of) if event.name == "__call__" else None
-    if criterion is not None and criterion.made == "call" and criterion.name.startswith("torch.nn."):
-        if criterion.last in _LOSSES:
-            return _LOSSES[criterion.last], criterion
+    is_module = criterion is not None and criterion.made == "call" and criterion.name.startswith("torch.nn.")
+    if is_module and criterion is not None and criterion.last in _LOSSES:
+        return _LOSSES[criterion.last], criterion
     return None

@@ -11,7 +11,8 @@ from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
     "import torch\nimport lightning as L\nclass Model(L.LightningModule):\n    def __init__(self):\n"
-    "        super().__init__()\n        self.net = torch.nn.Linear(8, 2)\n    def training_step(self, batch, batch_idx):\n"
+    "        super().__init__()\n        self.net = torch.nn.Linear(8, 2)\n    def training_step(self, batch, "
+    "batch_idx):\n"
     "        x, y = batch\n        loss = torch.nn.functional.cross_entropy(self.net(x), y)\n"
     "        self.log('loss', loss)\n{back}    def configure_optimizers(self):\n"
     "        return torch.optim.AdamW(self.parameters(), lr=3e-4)\n"
@@ -22,7 +23,8 @@ RULE = Rule(
     name="training-step-without-loss",
     severity="error",
     message="`training_step` of `{model}` {fault}: Lightning makes no step",
-    why="Lightning goes backward from what `training_step` returns. None means that the batch is to be skipped, and it says "
+    why="Lightning goes backward from what `training_step` returns. None means that the batch is to be skipped, "
+    "and it says "
     "so once in a warning; a number or a detached tensor has no graph.",
     evidence=(
         Maintainer(
@@ -55,7 +57,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
             continue
         returns = [each for each in inside if isinstance(each, ast.Return)]
         given = [each.value for each in returns if each.value is not None and not _is_none(each.value)]
-        called = {each.func.attr for each in inside if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute)}
+        called = {
+            each.func.attr
+            for each in inside
+            if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute)
+        }
         if called & {"manual_backward", "backward", "optimizers", "training_step"} or len(step.body) < 2:
             continue
         if not given:
@@ -77,4 +83,8 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def _is_cut(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("item", "detach")
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("item", "detach")
+    )

@@ -26,6 +26,7 @@ RULE = Rule(
     fix=Fix("write `requires_grad`"),
     bad=Example("train.py", _SCRIPT.replace("{name}", "require_grad")),
     good=Example("train.py", _SCRIPT.replace("{name}", "requires_grad")),
+    tips=("S2-30",),
     symptoms=("frozen layers are trained", "freezing does not save memory"),
 )
 _NAMES: Final = (

@@ -25,7 +25,8 @@ RULE = Rule(
     name="adapter-is-frozen",
     severity="error",
     message="{fault}: no weight of the adapter is trained",
-    why="PEFT loads an adapter for inference unless it is told otherwise, and `prepare_model_for_kbit_training` freezes "
+    why="PEFT loads an adapter for inference unless it is told otherwise, and `prepare_model_for_kbit_training` "
+    "freezes "
     "every parameter that the model has at that moment. A model without a trainable weight stops with 'element 0 of "
     "tensors does not require grad', or trains nothing where another part of it still can.",
     evidence=(
@@ -50,8 +51,23 @@ RULE = Rule(
     ),
 )
 _LOADERS: Final = ("peft.PeftModel.from_pretrained", "peft.PeftModelForCausalLM.from_pretrained")
-_TRAINERS: Final = ("Trainer", "Seq2SeqTrainer", "SFTTrainer", "DPOTrainer", "KTOTrainer", "RewardTrainer", "GRPOTrainer")
-_OTHER_WAYS: Final = ("requires_grad", "set_adapter", "add_adapter", "load_adapter", "peft_config=", "train_adapter")
+_TRAINERS: Final = (
+    "Trainer",
+    "Seq2SeqTrainer",
+    "SFTTrainer",
+    "DPOTrainer",
+    "KTOTrainer",
+    "RewardTrainer",
+    "GRPOTrainer",
+)
+_OTHER_WAYS: Final = (
+    "requires_grad",
+    "set_adapter",
+    "add_adapter",
+    "load_adapter",
+    "peft_config=",
+    "train_adapter",
+)
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
@@ -72,8 +88,14 @@ def check(run: Description) -> Iterator[Diagnosis]:
                     fix="pass `is_trainable=True`",
                 )
                 return
-        elif call.last == "prepare_model_for_kbit_training" and _has_adapter(call) and _is_trained(call, trained):
-            fault = "`prepare_model_for_kbit_training` stands behind `get_peft_model` and freezes the adapter too"
+        elif (
+            call.last == "prepare_model_for_kbit_training"
+            and _has_adapter(call)
+            and _is_trained(call, trained)
+        ):
+            fault = (
+                "`prepare_model_for_kbit_training` stands behind `get_peft_model` and freezes the adapter too"
+            )
             yield RULE.at(event.place, fault=fault, fix="prepare the model first, then give it the adapter")
             return
 
@@ -94,7 +116,11 @@ def _trained(flow: Flow) -> list[Value]:
 
 def _is_trained(made: Value, trained: list[Value]) -> bool:
     """Whether the very object is handed over, wrapped or not; merged into its base it is another one."""
-    return any(each is made or root(each) is made or _behind(each) is made for value in trained for each in options(value))
+    return any(
+        each is made or root(each) is made or _behind(each) is made
+        for value in trained
+        for each in options(value)
+    )
 
 
 def _behind(value: Value) -> Value:
@@ -106,7 +132,8 @@ def _behind(value: Value) -> Value:
 
 def _has_adapter(call: Value) -> bool:
     given = call.args[0] if call.args else call.keywords.get("model")
-    return given is not None and any(
-        each.made == "call" and each.last == "get_peft_model" for each in options(given)
-    ) and len(options(given)) == 1
-
+    return (
+        given is not None
+        and any(each.made == "call" and each.last == "get_peft_model" for each in options(given))
+        and len(options(given)) == 1
+    )

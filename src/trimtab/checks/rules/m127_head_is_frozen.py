@@ -12,7 +12,8 @@ from trimtab.checks.read.flow.values import Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
-    "from peft import LoraConfig, get_peft_model\nfrom transformers import AutoModelForSequenceClassification, Trainer\n"
+    "from peft import LoraConfig, get_peft_model\nfrom transformers import AutoModelForSequenceClassification, "
+    "Trainer\n"
     "model = AutoModelForSequenceClassification.from_pretrained('FacebookAI/roberta-base', num_labels=3)\n"
     "config = LoraConfig(task_type='{task}', r=16, target_modules=['query', 'value'])\n"
     "model = get_peft_model(model, config)\nTrainer(model=model, train_dataset=dataset).train()\n"
@@ -23,7 +24,8 @@ RULE = Rule(
     name="head-is-frozen",
     severity="error",
     message="the new head of {model} is random and, with `task_type` {task} and no `modules_to_save`, frozen",
-    why="A checkpoint of a language model has no weights for the head of a classifier: transformers starts it at random. "
+    why="A checkpoint of a language model has no weights for the head of a classifier: transformers starts it at "
+    "random. "
     "PEFT trains it, and saves it, for the task types that have such a head (SEQ_CLS, TOKEN_CLS, QUESTION_ANS); for "
     "any other it must be named in `modules_to_save`. Otherwise the adapter is fitted to a random projection, and a "
     "model that is loaded later draws another one.",
@@ -43,7 +45,11 @@ RULE = Rule(
     fix=Fix("set `{fix}`"),
     bad=Example("train.py", _SCRIPT.replace("{task}", "CAUSAL_LM")),
     good=Example("train.py", _SCRIPT.replace("{task}", "SEQ_CLS")),
-    symptoms=("accuracy is at chance with LoRA", "loaded adapter gives random predictions", "classifier is not trained"),
+    symptoms=(
+        "accuracy is at chance with LoRA",
+        "loaded adapter gives random predictions",
+        "classifier is not trained",
+    ),
 )
 _HEADS: Final = {
     "ForSequenceClassification": ("SEQ_CLS", "task_type='SEQ_CLS'"),
@@ -54,7 +60,9 @@ _HEADS: Final = {
     "ForMultipleChoice": ("", "modules_to_save=['classifier']"),
 }
 _NEW: Final = ("num_labels", "id2label", "ignore_mismatched_sizes")
-_TYPES: Final = frozenset({"CAUSAL_LM", "SEQ_2_SEQ_LM", "SEQ_CLS", "TOKEN_CLS", "QUESTION_ANS", "FEATURE_EXTRACTION"})
+_TYPES: Final = frozenset(
+    {"CAUSAL_LM", "SEQ_2_SEQ_LM", "SEQ_CLS", "TOKEN_CLS", "QUESTION_ANS", "FEATURE_EXTRACTION"}
+)
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
@@ -97,4 +105,3 @@ def _targets_head(config: Value) -> bool:
     given = config.keywords.get("target_modules")
     names = [str(each.constant) for each in given.args] if given is not None else []
     return any(name in ("classifier", "score", "qa_outputs") for name in names)
-

@@ -25,13 +25,16 @@ RULE = Rule(
     name="tokens-without-rows",
     severity="warning",
     message="tokens are added to the tokenizer ({tokens}) and the embeddings of the model are not resized",
-    why="A new token gets the next number behind the vocabulary. Where the embedding has no row for it the first batch that "
-    "has one fails, on a GPU with an assertion inside a kernel that does not name the cause. Some checkpoints have spare "
+    why="A new token gets the next number behind the vocabulary. Where the embedding has no row for it the first "
+    "batch that "
+    "has one fails, on a GPU with an assertion inside a kernel that does not name the cause. Some checkpoints "
+    "have spare "
     "rows; those were never trained.",
     evidence=(
         Maintainer(
             "https://huggingface.co/docs/transformers/main_classes/tokenizer",
-            "'When adding new tokens to the vocabulary, you should make sure to also resize the token embedding matrix of "
+            "'When adding new tokens to the vocabulary, you should make sure to also resize the token embedding "
+            "matrix of "
             "the model so that its embedding matrix matches the tokenizer.'",
         ),
     ),
@@ -44,8 +47,29 @@ RULE = Rule(
         "Assertion `srcIndex < srcSelectDimSize` failed",
     ),
 )
-_RESIZED: Final = ("resize_token_embeddings", "resize_embeddings", "setup_chat_format", "clone_chat_template", "smart_tokenizer", "added_tokens")
-_KNOWN: Final = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<pad>", "<unk>", "<s>", "</s>", "<mask>", "<|endoftext|>", "<eos>", "<bos>")
+_RESIZED: Final = (
+    "resize_token_embeddings",
+    "resize_embeddings",
+    "setup_chat_format",
+    "clone_chat_template",
+    "smart_tokenizer",
+    "added_tokens",
+)
+_KNOWN: Final = (
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "<pad>",
+    "<unk>",
+    "<s>",
+    "</s>",
+    "<mask>",
+    "<|endoftext|>",
+    "<eos>",
+    "<bos>",
+)
 """Tokens that many vocabularies have."""
 
 

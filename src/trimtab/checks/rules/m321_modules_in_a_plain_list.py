@@ -21,14 +21,18 @@ RULE = Rule(
     code="M321",
     name="modules-in-a-plain-list",
     severity="error",
-    message="`self.{name}` is a plain {kind} of modules: their weights are not among `parameters()`, so nothing trains, "
+    message="`self.{name}` is a plain {kind} of modules: their weights are not among `parameters()`, so nothing "
+    "trains, "
     "moves or saves them",
-    why="A module registers what is assigned to it as a module or a parameter. What lies in a Python list or dict is not "
-    "seen: the optimizer never gets these weights, `.to(device)` leaves them behind, and `state_dict()` has none of them.",
+    why="A module registers what is assigned to it as a module or a parameter. What lies in a Python list or "
+    "dict is not "
+    "seen: the optimizer never gets these weights, `.to(device)` leaves them behind, and `state_dict()` has none "
+    "of them.",
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.ModuleList.html",
-            "ModuleList can be indexed like a regular Python list, but the modules it contains are properly registered.",
+            "ModuleList can be indexed like a regular Python list, but the modules it contains are properly "
+            "registered.",
             opened=False,
         ),
         Maintainer(
@@ -61,7 +65,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
             continue
         held = event.value
         parts = _parts(flow, held)
-        if len(parts) < 2 and held.made != "element" or not parts or not all(_is_new(each) for each in parts):
+        if (
+            (len(parts) < 2 and held.made != "element")
+            or not parts
+            or not all(_is_new(each) for each in parts)
+        ):
             continue
         if not _is_registered(flow, held, parts, event):
             kind, holder = ("dict", "Dict") if held.made == "dict" else ("list", "List")
@@ -82,7 +90,10 @@ def _parts(flow: Flow, held: Value) -> list[Value]:
     if held.made != "list":
         return []
     added = [
-        each for event in flow.named("append") if event.subject is held and event.value.args for each in event.value.args
+        each
+        for event in flow.named("append")
+        if event.subject is held and event.value.args
+        for each in event.value.args
     ]
     return [*held.args, *added, *added]
 

@@ -42,7 +42,12 @@ RULE = Rule(
     good=Example("train.py", _SCRIPT.replace("{test}", "==")),
     symptoms=("loss is NaN from the first step", "padding changes the output", "model ignores its input"),
 )
-_PADDING: Final = ("key_padding_mask", "src_key_padding_mask", "tgt_key_padding_mask", "memory_key_padding_mask")
+_PADDING: Final = (
+    "key_padding_mask",
+    "src_key_padding_mask",
+    "tgt_key_padding_mask",
+    "memory_key_padding_mask",
+)
 _SAME: Final = frozenset({"bool", "to", "type", "cuda", "contiguous", "detach", "squeeze"})
 
 
@@ -88,7 +93,12 @@ def _is_own(event: Event) -> bool:
 def _plain(value: Value) -> Value:
     while value.made == "call" and value.name in _SAME and value.of is not None:
         value = value.of
-    if value.made == "item" and value.of is not None and value.args and value.args[0].made in ("list", "unknown"):
+    if (
+        value.made == "item"
+        and value.of is not None
+        and value.args
+        and value.args[0].made in ("list", "unknown")
+    ):
         return _plain(value.of)  # mask[:, None, None, :]
     return value
 
@@ -119,9 +129,13 @@ def _is_padding(value: Value) -> bool:
     while value.made == "call" and value.name in ("unsqueeze", "expand", "view") and value.of is not None:
         value = _plain(value.of)
     is_equal = value.made == "compare" and value.name == "Eq" and len(value.args) == 2
-    return is_equal and _is_pad(value.args[1]) and "pad" in (value.args[1].label or value.args[1].name).lower()
+    return (
+        is_equal and _is_pad(value.args[1]) and "pad" in (value.args[1].label or value.args[1].name).lower()
+    )
 
 
 def _is_pad(value: Value) -> bool:
     name = (value.label or value.name).lower()
-    return "pad" in name or (value.constant is not UNKNOWN and value.constant in (0, 1) and value.made == "constant")
+    return "pad" in name or (
+        value.constant is not UNKNOWN and value.constant in (0, 1) and value.made == "constant"
+    )

@@ -25,7 +25,8 @@ RULE = Rule(
     code="M323",
     name="sequence-axis-is-first",
     severity="error",
-    message="`{module}` without `batch_first=True` takes the first axis for the sequence, and {read} reads its output as "
+    message="`{module}` without `batch_first=True` takes the first axis for the sequence, and {read} reads its "
+    "output as "
     "batch first",
     why="The transformers and recurrent layers of torch.nn expect (sequence, batch, width) unless they are told "
     "otherwise. Given (batch, sequence, width) they attend over the examples of a batch, at the same position of each: "
@@ -51,9 +52,22 @@ RULE = Rule(
         "transformer learns nothing",
     ),
 )
-_MODULES: Final = frozenset({"TransformerEncoder", "TransformerDecoder", "Transformer", "MultiheadAttention", "LSTM", "GRU", "RNN"})
+_MODULES: Final = frozenset(
+    {"TransformerEncoder", "TransformerDecoder", "Transformer", "MultiheadAttention", "LSTM", "GRU", "RNN"}
+)
 _POOLS: Final = frozenset({"mean", "sum", "max", "amax"})
-_TURNS: Final = ("permute", "transpose(0", "transpose(1, 0", ".t()", "rearrange", "swapaxes", "einops", "pack_padded", "pad_sequence", "movedim")
+_TURNS: Final = (
+    "permute",
+    "transpose(0",
+    "transpose(1, 0",
+    ".t()",
+    "rearrange",
+    "swapaxes",
+    "einops",
+    "pack_padded",
+    "pad_sequence",
+    "movedim",
+)
 
 
 def check(run: Description) -> Iterator[Diagnosis]:

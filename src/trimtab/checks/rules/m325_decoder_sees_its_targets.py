@@ -25,7 +25,8 @@ RULE = Rule(
     name="decoder-sees-its-targets",
     severity="error",
     message="`nn.{module}` gets no `tgt_mask`: each position sees the tokens that it should predict",
-    why="The decoders of torch.nn attend to the whole target unless they get a causal mask. The token to predict is the "
+    why="The decoders of torch.nn attend to the whole target unless they get a causal mask. The token to predict "
+    "is the "
     "next input, so the model learns to copy it: the loss falls fast, and generation, which has no next token, fails.",
     evidence=(
         Maintainer(
@@ -34,7 +35,9 @@ RULE = Rule(
             "causal one.",
             opened=False,
         ),
-        Arithmetic("With targets t[1:] and inputs t[:-1] the target of position i is the input of position i + 1."),
+        Arithmetic(
+            "With targets t[1:] and inputs t[:-1] the target of position i is the input of position i + 1."
+        ),
     ),
     fix=Fix("pass `tgt_mask=nn.Transformer.generate_square_subsequent_mask(length)`"),
     bad=Example("train.py", _SCRIPT.replace("{mask}", "")),

@@ -23,13 +23,22 @@ RULE = Rule(
     name="mask-that-hides-nothing",
     severity="error",
     message="{fault}",
-    why="A masked score has to be so low that its weight after the softmax is 0. A small positive number is a score like "
+    why="A masked score has to be so low that its weight after the softmax is 0. A small positive number is a "
+    "score like "
     "any other, so the position keeps its share; and -inf put in behind the softmax goes into the sum over values.",
-    evidence=(Arithmetic("exp(1e-9) = 1: among scores around 0 a masked position gets as much weight as any other."),),
+    evidence=(
+        Arithmetic(
+            "exp(1e-9) = 1: among scores around 0 a masked position gets as much weight as any other."
+        ),
+    ),
     fix=Fix("fill the scores with `float('-inf')` before the softmax"),
     bad=Example("train.py", _SCRIPT.replace("{value}", "1e-9")),
     good=Example("train.py", _SCRIPT.replace("{value}", "-1e9")),
-    symptoms=("mask has no effect", "training loss near 0 and generation is garbage", "attention output is NaN"),
+    symptoms=(
+        "mask has no effect",
+        "training loss near 0 and generation is garbage",
+        "attention output is NaN",
+    ),
 )
 _FILLS: Final = ("masked_fill", "masked_fill_")
 
@@ -45,10 +54,15 @@ def check(run: Description) -> Iterator[Diagnosis]:
             continue
         if last_of(event.subject) == "softmax" and number < -1e3:
             told.add(event.place)
-            yield RULE.at(event.place, fault=f"scores are filled with {number:g} behind the softmax, not before it")
+            yield RULE.at(
+                event.place, fault=f"scores are filled with {number:g} behind the softmax, not before it"
+            )
         elif 0 < number < 1e-3 and _goes_into_softmax(flow.events, event):
             told.add(event.place)
-            yield RULE.at(event.place, fault=f"masked scores are filled with {number:g}, which is a usual score, not a low one")
+            yield RULE.at(
+                event.place,
+                fault=f"masked scores are filled with {number:g}, which is a usual score, not a low one",
+            )
 
 
 def _number(value: Value) -> float | None:
@@ -56,15 +70,25 @@ def _number(value: Value) -> float | None:
         return float("-inf") if value.args[0].constant in ("-inf", "-Inf", "-infinity") else None
     if value.made == "binary" and value.name == "-" and len(value.args) == 1 and value.args[0].last == "inf":
         return float("-inf")
-    if value.constant is UNKNOWN or isinstance(value.constant, bool) or not isinstance(value.constant, int | float):
+    if (
+        value.constant is UNKNOWN
+        or isinstance(value.constant, bool)
+        or not isinstance(value.constant, int | float)
+    ):
         return None
     return float(value.constant)
 
 
 def _goes_into_softmax(events: list[Event], fill: Event) -> bool:
     for event in events:
-        if event.index > fill.index and event.kind == "call" and event.name in ("softmax", "__call__", "soft_max"):
-            if event.name == "__call__" and not (event.value.of is not None and event.value.of.last == "Softmax"):
+        if (
+            event.index > fill.index
+            and event.kind == "call"
+            and event.name in ("softmax", "__call__", "soft_max")
+        ):
+            if event.name == "__call__" and not (
+                event.value.of is not None and event.value.of.last == "Softmax"
+            ):
                 continue
             given = (*event.value.args, *((event.subject,) if event.subject is not None else ()))
             if any(each is fill.value for one in given for each in walk(one, most=12)):

@@ -24,9 +24,9 @@ RULE = Rule(
     name="softmax-over-another-axis",
     severity="error",
     message="{fault}",
-    why="Attention weighs the values of all keys, so the weights of each query, its row of the scores, have to add up to "
-    "1. Over another axis the softmax makes the queries, the heads or the examples of a batch compete for a key. Without "
-    "an axis torch takes the first of one or three axes and the second of any other number, with a warning.",
+    why="Attention weighs the values of all keys, so the weights of each query, its row of the scores, have to add up "
+    "to 1. Over another axis the softmax makes the queries, the heads or the examples of a batch compete for a key. "
+    "Without an axis torch takes the first of one or three axes and the second of any other number, with a warning.",
     evidence=(
         Arithmetic("In `weights @ values` row i of the result is the sum over j of weights[i, j] values[j]."),
         Maintainer(
@@ -38,7 +38,11 @@ RULE = Rule(
     fix=Fix("pass `dim=-1`"),
     bad=Example("train.py", _SCRIPT.replace("{dim}", "1")),
     good=Example("train.py", _SCRIPT.replace("{dim}", "-1")),
-    symptoms=("attention learns nothing", "results depend on the batch size", "Implicit dimension choice for softmax"),
+    symptoms=(
+        "attention learns nothing",
+        "results depend on the batch size",
+        "Implicit dimension choice for softmax",
+    ),
 )
 _IMPLICIT: Final = frozenset(
     {
@@ -60,7 +64,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
             continue
         if _is_without_axis(event):
             told.add(event.place)
-            fault = "no axis is given: torch chooses one by the number of axes, of a batch of sequences the batch"
+            fault = (
+                "no axis is given: torch chooses one by the number of axes, of a batch of sequences the batch"
+            )
             yield RULE.at(event.place, severity="note", fault=fault)
             continue
         scores, dim = _softmax(event)
@@ -139,7 +145,11 @@ def _is_wrong(dim: int, axes: tuple[int, int]) -> bool:
 def _weighs(flow: Flow, weights: Value) -> bool:
     """Whether the weights are the left side of a product, and nothing divides them by their sum."""
     for event in flow.events:
-        if event.kind == "call" and event.name in ("sum", "transpose", "permute") and event.subject is weights:
+        if (
+            event.kind == "call"
+            and event.name in ("sum", "transpose", "permute")
+            and event.subject is weights
+        ):
             return False
     for event in flow.events:
         given = (event.value, *event.value.args)
@@ -164,9 +174,8 @@ def _is(value: Value, weights: Value) -> bool:
     for _ in range(3):
         if value is weights:
             return True
-        if value.made == "call" and value.args and (value.name == "__call__" or value.last == "dropout"):
-            value = value.args[0]
-        elif value.made == "call" and value.args and value.of is not None and "drop" in value.name:
+        is_dropout = value.name == "__call__" or value.last == "dropout" or "drop" in value.name
+        if value.made == "call" and value.args and is_dropout:
             value = value.args[0]
         else:
             return False

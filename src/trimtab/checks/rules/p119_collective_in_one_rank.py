@@ -39,13 +39,24 @@ RULE = Rule(
     fix=Fix("call it outside the branch, in every process"),
     bad=Example("train.py", _SCRIPT.replace("{indent}", "    ")),
     good=Example("train.py", _SCRIPT.replace("{indent}", "")),
-    symptoms=("training hangs", "NCCL timeout", "hangs when saving a checkpoint", "hangs after the first epoch"),
+    symptoms=(
+        "training hangs",
+        "NCCL timeout",
+        "hangs when saving a checkpoint",
+        "hangs after the first epoch",
+    ),
 )
 _COLLECTIVE: Final = (
     "barrier", "all_reduce", "all_gather", "all_gather_object", "all_gather_into_tensor", "broadcast",
     "broadcast_object_list", "reduce_scatter", "wait_for_everyone", "gather_for_metrics",
 )  # fmt: skip
-_MAIN: Final = ("is_main_process", "is_local_main_process", "is_global_zero", "is_master", "is_world_process_zero")
+_MAIN: Final = (
+    "is_main_process",
+    "is_local_main_process",
+    "is_global_zero",
+    "is_master",
+    "is_world_process_zero",
+)
 _RANKS: Final = ("rank", "local_rank", "global_rank", "world_rank", "RANK", "LOCAL_RANK")
 
 
@@ -105,4 +116,7 @@ def _is_of_others(block: Block) -> bool:
     truth = _truth(block.value)
     if truth is not None:
         return truth is (block.kind == "else")
-    return any(each.made == "compare" and each.name in ("NotEq", "NotIn", "Gt") for each in walk(block.value, most=12))
+    return any(
+        each.made == "compare" and each.name in ("NotEq", "NotIn", "Gt")
+        for each in walk(block.value, most=12)
+    )

@@ -24,11 +24,13 @@ RULE = Rule(
     severity="error",
     message="the forward pass that is trained goes through `{model}.module` and not through the wrapper: gradients are "
     "not averaged over the processes",
-    why="DistributedDataParallel prepares the averaging in its own `forward`. Called past it each process follows its own "
+    why="DistributedDataParallel prepares the averaging in its own `forward`. Called past it each process "
+    "follows its own "
     "gradients, and the copies of the model drift apart without a word.",
     evidence=(
         Arithmetic(
-            "Two processes with torch 2.13 and gloo, inputs 1 and 2: through `model.module(x)` the gradients of a linear "
+            "Two processes with torch 2.13 and gloo, inputs 1 and 2: through `model.module(x)` the gradients of "
+            "a linear "
             "layer are 1 and 2, through `model(x)` 1.5 in both."
         ),
         Maintainer(
@@ -40,7 +42,11 @@ RULE = Rule(
     fix=Fix("call `{model}(...)`; what another method computes belongs into `forward`"),
     bad=Example("train.py", _SCRIPT.replace("{model}", "model.module")),
     good=Example("train.py", _SCRIPT.replace("{model}", "model")),
-    symptoms=("several GPUs train no better than one", "weights differ between ranks", "gradients are not synchronized"),
+    symptoms=(
+        "several GPUs train no better than one",
+        "weights differ between ranks",
+        "gradients are not synchronized",
+    ),
 )
 _WRAPPERS: Final = ("DistributedDataParallel", "DDP")
 _NO_FORWARD: Final = frozenset({"parameters", "state_dict", "named_parameters", "train", "eval"})
@@ -63,7 +69,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 def _is_wrapped(value: Value | None) -> bool:
     return any(
-        each.made == "call" and each.last in _WRAPPERS and each.name.startswith("torch.") for each in options(value)
+        each.made == "call" and each.last in _WRAPPERS and each.name.startswith("torch.")
+        for each in options(value)
     )
 
 

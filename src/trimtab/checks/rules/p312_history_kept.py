@@ -10,7 +10,8 @@ from trimtab.checks.read.flow.roles import without_gradients
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
-    "import torch\nmodel = torch.nn.Linear(8, 2)\noptimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\ntotal = 0\n"
+    "import torch\nmodel = torch.nn.Linear(8, 2)\noptimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\n"
+    "total = 0\n"
     "for x, y in loader:\n    optimizer.zero_grad()\n    loss = torch.nn.functional.cross_entropy(model(x), y)\n"
     "    loss.backward()\n    optimizer.step()\n    total += {loss}\n"
 )
@@ -44,7 +45,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
             if event.kind != "add" or len(event.value.args) != 2 or event.index < loop.backward.index:
                 continue
             loss = event.value.args[1]
-            if loss is loop.backward.subject and loss.made not in ("parameter", "unknown"):
-                if not without_gradients(event):
-                    yield RULE.at(event.place, loss=loss.label or "loss")
-                    return
+            is_same = loss is loop.backward.subject and loss.made not in ("parameter", "unknown")
+            if is_same and not without_gradients(event):
+                yield RULE.at(event.place, loss=loss.label or "loss")
+                return

@@ -14,7 +14,8 @@ from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 _SCRIPT = (
     "import torch\nmodel = torch.nn.Linear(8, 2)\noptimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\n"
     "scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=1000)\nfor x, y in loader:\n"
-    "    optimizer.zero_grad()\n    torch.nn.functional.cross_entropy(model(x), y).backward()\n    optimizer.step()\n{step}"
+    "    optimizer.zero_grad()\n    torch.nn.functional.cross_entropy(model(x), y).backward()\n    "
+    "optimizer.step()\n{step}"
 )
 
 RULE = Rule(
@@ -22,7 +23,8 @@ RULE = Rule(
     name="schedule-never-steps",
     severity="error",
     message="`{schedule}` is made and never stepped: the learning rate stays where the schedule begins",
-    why="A schedule changes the rate in its `step()` alone. One that starts with a warm-up has set the rate to 0 when it "
+    why="A schedule changes the rate in its `step()` alone. One that starts with a warm-up has set the rate to 0 "
+    "when it "
     "was made, and there it stays: nothing is trained at all.",
     evidence=(
         Maintainer(
@@ -35,9 +37,16 @@ RULE = Rule(
     fix=Fix("call `{schedule}.step()` behind `optimizer.step()`"),
     bad=Example("train.py", _SCRIPT.replace("{step}", "")),
     good=Example("train.py", _SCRIPT.replace("{step}", "    scheduler.step()\n")),
-    symptoms=("learning rate is constant", "learning rate stays 0", "loss does not go down", "scheduler has no effect"),
+    symptoms=(
+        "learning rate is constant",
+        "learning rate stays 0",
+        "loss does not go down",
+        "scheduler has no effect",
+    ),
 )
-_ELSEWHERE: Final = frozenset({"lightning", "pytorch_lightning", "deepspeed", "ignite", "fastai", "mmengine", "colossalai"})
+_ELSEWHERE: Final = frozenset(
+    {"lightning", "pytorch_lightning", "deepspeed", "ignite", "fastai", "mmengine", "colossalai"}
+)
 _READS: Final = r"(?!\s*=[^=]|\s*:\s|\.get_last_lr|\.get_lr|\.state_dict|\.load_state_dict|\.last_epoch)"
 
 

@@ -24,7 +24,8 @@ RULE = Rule(
     name="loss-scaled-in-part",
     severity="error",
     message="{fault}",
-    why="A GradScaler is used in four places: `scale(loss).backward()`, `unscale_` before clipping, `step(optimizer)` and "
+    why="A GradScaler is used in four places: `scale(loss).backward()`, `unscale_` before clipping, "
+    "`step(optimizer)` and "
     "`update()`. The first multiplies every gradient by up to 65,536, the third divides by it and leaves steps with "
     "infinities out; one without the others trains with gradients that are wrong by that factor, or stops.",
     evidence=(
@@ -76,7 +77,8 @@ def _fault(flow: Flow, loop: Loop) -> tuple[Place, str, str] | None:
     if is_scaled and plain and not through and not unscales:
         return (
             plain[0].place,
-            "the gradients are scaled, and the optimizer steps without the scaler: they are up to 65,536 times too large",
+            "the gradients are scaled, and the optimizer steps without the scaler: they are up to 65,536 times "
+            "too large",
             "step by `scaler.step(optimizer)`",
         )
     if scaled and not scales and not is_scaled:
@@ -94,7 +96,11 @@ def _fault(flow: Flow, loop: Loop) -> tuple[Place, str, str] | None:
         )
     twice = _twice(scaled, plain)
     if twice is not None:
-        return twice.place, "the optimizer steps twice, through the scaler and by itself", "leave `optimizer.step()` out"
+        return (
+            twice.place,
+            "the optimizer steps twice, through the scaler and by itself",
+            "leave `optimizer.step()` out",
+        )
     return None
 
 

@@ -21,7 +21,8 @@ RULE = Rule(
     name="plateau-misread",
     severity="error",
     message="{fault}",
-    why="ReduceLROnPlateau lowers the rate when its metric has not improved for some epochs, and `mode` says which way is "
+    why="ReduceLROnPlateau lowers the rate when its metric has not improved for some epochs, and `mode` says "
+    "which way is "
     "up. The wrong way round it takes every improvement for a plateau and lowers the rate all the time.",
     evidence=(
         Maintainer(
@@ -30,7 +31,9 @@ RULE = Rule(
             "will be reduced when the quantity monitored has stopped increasing. Default: min.'",
             opened=False,
         ),
-        Arithmetic("torch 2.13: `step()` without a metric raises TypeError, 'missing 1 required positional argument'."),
+        Arithmetic(
+            "torch 2.13: `step()` without a metric raises TypeError, 'missing 1 required positional argument'."
+        ),
     ),
     fix=Fix("{fix}"),
     bad=Example("train.py", _SCRIPT.replace("{mode}", "min")),
@@ -50,7 +53,12 @@ def check(run: Description) -> Iterator[Diagnosis]:
     flow = flow_of(run.document)
     for event in flow.named("step"):
         schedule = root(event.subject)
-        if schedule is None or schedule.made != "call" or schedule.has_rest or len(options(event.subject)) != 1:
+        if (
+            schedule is None
+            or schedule.made != "call"
+            or schedule.has_rest
+            or len(options(event.subject)) != 1
+        ):
             continue
         if schedule.name != "torch.optim.lr_scheduler.ReduceLROnPlateau":
             continue
@@ -58,7 +66,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if given is None:
             if not event.value.has_rest and not event.value.keywords and not run.document.imports & _TAKING:
                 fault = "`step()` of ReduceLROnPlateau gets no metric, and raises TypeError"
-                yield RULE.at(event.place, fault=fault, fix="hand it the metric of the validation: `step(loss)`")
+                yield RULE.at(
+                    event.place, fault=fault, fix="hand it the metric of the validation: `step(loss)`"
+                )
                 return
             continue
         mode = schedule.argument(1, "mode")

@@ -21,10 +21,13 @@ RULE = Rule(
     code="S164",
     name="loss-without-a-graph",
     severity="error",
-    message="`{cut}` lies between the model and the loss: no gradient gets through it, and `requires_grad` on the loss only "
+    message="`{cut}` lies between the model and the loss: no gradient gets through it, and `requires_grad` on "
+    "the loss only "
     "silences the error",
-    why="`argmax`, `item()`, `detach()`, numpy and a new tensor have no gradient. Autograd then says that the loss does not "
-    "require one. With `requires_grad` switched on the loss is a leaf of its own: `backward()` runs, and no weight gets "
+    why="`argmax`, `item()`, `detach()`, numpy and a new tensor have no gradient. Autograd then says that the "
+    "loss does not "
+    "require one. With `requires_grad` switched on the loss is a leaf of its own: `backward()` runs, and no "
+    "weight gets "
     "anything.",
     evidence=(
         Arithmetic("The derivative of argmax is 0 wherever it exists; `torch.tensor(x)` copies a number."),
@@ -44,7 +47,16 @@ RULE = Rule(
     ),
 )
 _CUTS: Final = frozenset({"argmax", "item", "detach", "numpy", "tolist"})
-_NEW: Final = frozenset({"torch.tensor", "torch.Tensor", "torch.FloatTensor", "torch.from_numpy", "torch.as_tensor", "torch.argmax"})
+_NEW: Final = frozenset(
+    {
+        "torch.tensor",
+        "torch.Tensor",
+        "torch.FloatTensor",
+        "torch.from_numpy",
+        "torch.as_tensor",
+        "torch.argmax",
+    }
+)
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
@@ -87,9 +99,11 @@ def _way(loss: Value, calls: set[int]) -> tuple[str, bool]:
             continue
         if id(each) in calls:
             return cut, True
-        if each.made == "call" and (each.of is None or each.of.made == "unknown") and not _is_torch(each):
-            if "<returned>" not in each.fields and each.args:
-                return cut, True  # something that is not known may keep the graph
+        is_unknown = (
+            each.made == "call" and (each.of is None or each.of.made == "unknown") and bool(each.args)
+        )
+        if is_unknown and not _is_torch(each) and "<returned>" not in each.fields:
+            return cut, True  # it may keep the graph
         waiting.extend(each.parts())
     return cut, False
 

@@ -14,7 +14,8 @@ from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
     "import torch\nmodel = torch.nn.Linear(8, 2)\noptimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\n"
-    "for x, y in loader:\n    optimizer.zero_grad()\n    torch.nn.functional.cross_entropy(model(x), y).backward()\n{step}"
+    "for x, y in loader:\n    optimizer.zero_grad()\n    torch.nn.functional.cross_entropy(model(x), "
+    "y).backward()\n{step}"
 )
 
 RULE = Rule(
@@ -23,13 +24,21 @@ RULE = Rule(
     severity="error",
     message="the loop clears gradients and goes backward, and `{optimizer}.step()` is nowhere: no weight ever changes",
     why="`backward()` only computes gradients. What changes the weights is the step of the optimizer.",
-    evidence=(Arithmetic("Without an assignment to the weights the loss of a batch is the same in every epoch."),),
+    evidence=(
+        Arithmetic("Without an assignment to the weights the loss of a batch is the same in every epoch."),
+    ),
     fix=Fix("call `{optimizer}.step()` behind `backward()`"),
     bad=Example("train.py", _SCRIPT.replace("{step}", "")),
     good=Example("train.py", _SCRIPT.replace("{step}", "    optimizer.step()\n")),
     symptoms=("loss does not change", "weights do not change", "model learns nothing"),
 )
-_STEPPING: Final = ("step", "Engine", "fused_backward", "optimizer_hook", "register_post_accumulate_grad_hook")
+_STEPPING: Final = (
+    "step",
+    "Engine",
+    "fused_backward",
+    "optimizer_hook",
+    "register_post_accumulate_grad_hook",
+)
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
@@ -40,7 +49,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
     for loop in training_loops(flow):
         for event in loop.called(*CLEARS):
             made = options(event.subject)
-            is_made = len(made) == 1 and made[0].made == "call" and made[0].last in OPTIMIZERS and made[0].label
+            is_made = (
+                len(made) == 1 and made[0].made == "call" and made[0].last in OPTIMIZERS and made[0].label
+            )
             if is_made and not _is_handed_on(flow, made[0]):
                 yield RULE.at(loop.backward.place, optimizer=made[0].label)
                 return

@@ -21,11 +21,15 @@ RULE = Rule(
     code="S166",
     name="average-of-half-steps",
     severity="warning",
-    message="the average of weights is updated with every micro-batch, and the weights change only with every step: its "
+    message="the average of weights is updated with every micro-batch, and the weights change only with every "
+    "step: its "
     "decay counts each step several times",
-    why="An update between two steps moves the average towards the same weights again. With n micro-batches in a step a decay "
+    why="An update between two steps moves the average towards the same weights again. With n micro-batches in a "
+    "step a decay "
     "of d works as d to the power of n.",
-    evidence=(Arithmetic("0.999 four times a step is 0.996: the average remembers 250 steps instead of 1,000."),),
+    evidence=(
+        Arithmetic("0.999 four times a step is 0.996: the average remembers 250 steps instead of 1,000."),
+    ),
     fix=Fix("update the average behind `optimizer.step()`, in the same branch"),
     bad=Example("train.py", _SCRIPT.replace("{indent}", "    ")),
     good=Example("train.py", _SCRIPT.replace("{indent}", "        ")),
@@ -40,7 +44,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if not steps or not all(loop.is_within_period(step) for step in steps):
             continue
         for event in loop.called("update_parameters", "update", "step", "step_ema", "ema_update"):
-            if _is_average(event) and not any(block.kind in ("if", "else") for block in event.below(loop.block)):
+            if _is_average(event) and not any(
+                block.kind in ("if", "else") for block in event.below(loop.block)
+            ):
                 yield RULE.at(event.place)
                 return
 
@@ -53,4 +59,6 @@ def _is_average(event: Event) -> bool:
     if event.name == "update_parameters":
         return True
     names = (of.label or of.name).lower().split("_")
-    return "ema" in names and "loss" not in names and of.last != "AverageMeter" and event.name != "update_loss"
+    return (
+        "ema" in names and "loss" not in names and of.last != "AverageMeter" and event.name != "update_loss"
+    )

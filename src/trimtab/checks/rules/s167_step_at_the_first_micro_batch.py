@@ -19,11 +19,15 @@ RULE = Rule(
     code="S167",
     name="step-at-the-first-micro-batch",
     severity="warning",
-    message="the number of the turn starts at 0, so the optimizer steps at the first micro-batch, with 1 of {size} parts of "
-    "a gradient, and the last ones of an epoch wait for the next",
-    why="`i % n == 0` holds for i = 0. The first step sees one micro-batch, divided by n; each later one is shifted, and up to "
-    "n - 1 micro-batches at the end are never stepped, or are added to the first of the next epoch.",
-    evidence=(Arithmetic("Of turns 0 to 15 with n = 8 steps come at 0 and 8: after 1 and after 8 micro-batches; 7 are left."),),
+    message="the number of the turn starts at 0, so the optimizer steps at the first micro-batch, with 1 of {size} "
+    "parts of a gradient, and the last ones of an epoch wait for the next",
+    why="`i % n == 0` holds for i = 0. The first step sees one micro-batch, divided by n; each later one is shifted, "
+    "and up to n - 1 micro-batches at the end are never stepped, or are added to the first of the next epoch.",
+    evidence=(
+        Arithmetic(
+            "Of turns 0 to 15 with n = 8 steps come at 0 and 8: after 1 and after 8 micro-batches; 7 are left."
+        ),
+    ),
     fix=Fix("test `(i + 1) % n == 0`, and step once more behind the loop"),
     bad=Example("train.py", _SCRIPT.replace("{number}", "i")),
     good=Example("train.py", _SCRIPT.replace("{number}", "(i + 1)")),
@@ -52,12 +56,10 @@ def _size(block: Block) -> str | None:
     test = block.value
     if block.kind != "if" or test is None:
         return None
-    if test.made == "compare" and test.name == "Eq" and len(test.args) == 2 and test.args[1].constant == 0:
-        test = test.args[0]
-    elif test.made == "binary" and test.name == "not":
-        test = test.args[0]
-    else:
+    is_zero = test.made == "compare" and test.name == "Eq" and test.args[-1].constant == 0
+    if not is_zero and not (test.made == "binary" and test.name == "not"):
         return None
+    test = test.args[0]
     if test.made != "binary" or test.name != "%" or not _counts_from_zero(test.args[0]):
         return None
     number = test.args[1].constant

@@ -24,7 +24,8 @@ RULE = Rule(
     name="optimizer-of-frozen-weights",
     severity="error",
     message="every weight of `{model}` is frozen, and nothing is made or thawed behind that: there is nothing to train",
-    why="A loop over `parameters()` freezes all that the model has at that moment, a new head too. The loss then has no "
+    why="A loop over `parameters()` freezes all that the model has at that moment, a new head too. The loss then "
+    "has no "
     "gradient, and `backward()` raises RuntimeError.",
     evidence=(
         Arithmetic("torch 2.13: 'element 0 of tensors does not require grad and does not have a grad_fn'."),
@@ -32,14 +33,20 @@ RULE = Rule(
     fix=Fix("freeze first and make the head behind it, or thaw the head: `requires_grad_(True)`"),
     bad=Example("train.py", _SCRIPT.replace("{early}", _HEAD).replace("{late}", "")),
     good=Example("train.py", _SCRIPT.replace("{early}", "").replace("{late}", _HEAD)),
-    symptoms=("element 0 of tensors does not require grad and does not have a grad_fn", "new head is not trained"),
+    tips=("S2-30",),
+    symptoms=(
+        "element 0 of tensors does not require grad and does not have a grad_fn",
+        "new head is not trained",
+    ),
 )
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """A model all of whose parameters a loop freezes without a test, nothing of which is set or thawed later, and whose
     parameters are all that an optimizer of a training loop has."""
-    if says(run.document, "get_peft_model", "requires_grad_(True)", "requires_grad = True", "requires_grad=True"):
+    if says(
+        run.document, "get_peft_model", "requires_grad_(True)", "requires_grad = True", "requires_grad=True"
+    ):
         return
     flow = flow_of(run.document)
     if not flow.is_whole:
@@ -58,7 +65,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
 def _frozen(event: Event) -> Value | None:
     """The model whose parameters a plain loop freezes."""
     subject = event.subject
-    if event.value.constant is not False or subject is None or any(each.kind in ("if", "else") for each in event.path):
+    if (
+        event.value.constant is not False
+        or subject is None
+        or any(each.kind in ("if", "else") for each in event.path)
+    ):
         return None
     if subject.made != "element" or subject.of is None or subject.of.name != "parameters":
         return None

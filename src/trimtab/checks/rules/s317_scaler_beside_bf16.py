@@ -21,7 +21,8 @@ RULE = Rule(
     name="scaler-beside-bf16",
     severity="note",
     message="the loss is scaled for bf16, which has the range of fp32: the scaler only costs time and may skip steps",
-    why="Scaling keeps small gradients above the smallest number of fp16. bf16 has as many bits of exponent as fp32, so "
+    why="Scaling keeps small gradients above the smallest number of fp16. bf16 has as many bits of exponent as "
+    "fp32, so "
     "nothing is lost without it; the scaler still looks for infinities and waits for the GPU at every step.",
     evidence=(Arithmetic("The smallest normal number of fp16 is 2**-14, of bf16 and fp32 2**-126."),),
     fix=Fix("take the scaler out, or make it with `enabled=False`"),

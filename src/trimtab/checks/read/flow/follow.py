@@ -26,7 +26,8 @@ _TELLING: Final = (
     "dot_product_attention", "BatchNorm", "merge_and_unload", "generate(", "chat_template", '"labels"', "'labels'",
     ".labels", "-100", "checkpoint", "requires_grad", "__getitem__", "lm_head", "token_embeddings", "get_peft",
     "benchmark", "weights_only", "quantize_static", "accumulate_grad", "load_metric", "LMHead", "TextDataset",
-    "top_k_top_p", "automatic_", "pad_sequence", ".eval(", "softmax", "Softmax(", "nll_loss", "NLLLoss", "BCELoss", "kl_div",
+    "top_k_top_p", "automatic_", "pad_sequence", ".eval(", "softmax", "Softmax(", "nll_loss", "NLLLoss", "BCELoss",
+    "kl_div",
     "barrier", "wait_for_everyone", "masked_fill", "padding_mask", "batch_decode", "functional.dropout", "F.dropout",
     "best", "nn.Transformer", "worker_init_fn", "= [nn.", ".append(nn.", "nn.LSTM(", "nn.GRU(",
 )  # fmt: skip
@@ -42,7 +43,8 @@ UNCALLED: Final = frozenset(
 """Methods that do nothing where a line only names them."""
 KEPT: Final = frozenset(
     {
-        "map", "filter", "shuffle", "rename_column", "rename_columns", "remove_columns", "cast", "cast_column", "select",
+        "map", "filter", "shuffle", "rename_column", "rename_columns", "remove_columns", "cast", "cast_column",
+        "select",
         "sort", "class_encode_column", "add_column", "with_format", "with_transform", "train_test_split", "to", "cuda",
         "masked_fill", "clamp", "unsqueeze", "masked_scatter", "index_fill",
     }

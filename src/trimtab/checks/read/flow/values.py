@@ -79,7 +79,8 @@ class Event:
     """Something happens: a call, or a value set on an object (`model.config.use_cache = False`)."""
 
     kind: Literal["call", "set", "delete", "drop", "add", "name"]
-    """`name`: a variable with "best" in its name gets a value; `drop`: an expression stands alone, so that nobody gets its value; `add`: `total += loss`."""
+    """`name`: a variable with "best" in its name gets a value; `drop`: an expression stands alone, so that nobody
+    gets its value; `add`: `total += loss`."""
     name: str
     """Last part of what is called (`step`), or the attribute that is set or read; of an item `[]`."""
     subject: Value | None
