@@ -96,7 +96,7 @@ def _seeded_alike(flow: Flow) -> Iterator[Diagnosis]:
             if not is_seed or not node.args:  # type: ignore[union-attr]
                 continue
             given = node.args[0]  # type: ignore[union-attr]
-            if isinstance(given, ast.Constant) and event.place is not None:
+            if isinstance(given, ast.Constant):
                 seed = given.value
                 fault = f"`worker_init_fn` seeds every worker with {seed}: all draw the same numbers in each epoch"
                 yield RULE.at(event.place, fault=fault)

@@ -44,6 +44,8 @@ RULE = Rule(
 def check(run: Description) -> Iterator[Diagnosis]:
     """`randint` of one number that goes as it is into `add_noise` in a training loop."""
     for loop in training_loops(flow_of(run.document)):
+        if loop.block.value is not None and loop.block.value.last in ("range", "trange"):
+            continue  # over steps, perhaps of one example alone
         for event in loop.called("add_noise"):
             if _is_single(plain(event.value.argument(2, "timesteps"))):
                 yield RULE.at(event.place)

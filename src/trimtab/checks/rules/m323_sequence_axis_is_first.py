@@ -5,7 +5,6 @@ from typing import Final
 
 from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
-from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import root
@@ -133,4 +132,4 @@ def _position(item: Value) -> int | None:
     if len(parts) < 2 or parts[0].made != "unknown" or parts[0].name:
         return None
     found = parts[1].constant
-    return found if found is not UNKNOWN and found in (0, -1) and not isinstance(found, bool) else None
+    return found if type(found) is int and found in (0, -1) else None

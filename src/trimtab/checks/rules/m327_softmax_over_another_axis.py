@@ -159,7 +159,7 @@ def _weighs(flow: Flow, weights: Value) -> bool:
                     return True
                 if each.made == "call" and each.last in _PRODUCTS and each.args:
                     left = each.of if each.of is not None and len(each.args) == 1 else each.args[0]
-                    if left is not None and _is(left, weights):
+                    if _is(left, weights):
                         return True
         for block in event.path:
             for returned in block.returned:
