@@ -16,6 +16,10 @@ from tests.checks.rules.test_faults_of_the_field import (
 )
 
 RIGHT = {
+    "half weights by an option": (
+        "S302",
+        HEAD + "if args.half:\n    model = model.to(dtype=torch.bfloat16)\n" + TURN,
+    ),
     "a layer that is frozen": ("S169", HEAD + "head = nn.Linear(2, 2)\nhead.requires_grad_(False)\n" + NEXT),
     "a layer in a list": (
         "S169",
