@@ -2,7 +2,7 @@
 
     python benchmarks/check_pairs.py fetch --mirrors FOLDER --files FILES    # git clones named OWNER+NAME[/repo]
     python benchmarks/check_pairs.py run --files FILES --half open           # or sealed, or both
-    python benchmarks/check_pairs.py others --files FILES                    # torch-preflight and TorchFix
+    python benchmarks/check_pairs.py others --files FILES                    # torch-preflight, TorchFix and ruff
 
 The pairs stand in check_pairs.json: repository, the commit before and the one that mends, the file, and one line of
 what was wrong. The code is not kept here: `fetch` writes each file and the Python files beside it, as they were before
@@ -21,7 +21,11 @@ HERE = Path(__file__).with_suffix(".json")
 OTHERS = {
     "torch-preflight": ("torch-preflight", "{}"),
     "torchfix": ("torchfix", "--select=ALL", "{}"),
+    "ruff": ("ruff", "check", "--isolated", "--no-cache", "--select", "ALL", "{}"),
 }
+
+MOST_SECONDS = 120
+"""That another linter gets for one file."""
 
 
 def main():
@@ -111,7 +115,12 @@ def others(pairs, files):
         for pair in pairs:
             for side in ("before", "after"):
                 path = files / short(pair) / side / Path(pair["path"]).name
-                done = subprocess.run([part.format(path) for part in command], capture_output=True, text=True)
+                command_line = [part.format(path) for part in command]
+                try:
+                    done = subprocess.run(command_line, capture_output=True, text=True, timeout=MOST_SECONDS)
+                except subprocess.TimeoutExpired:
+                    told.setdefault(tool, {}).setdefault(short(pair), {})[side] = "not finished"
+                    continue
                 told.setdefault(tool, {}).setdefault(short(pair), {})[side] = done.stdout[-2000:]
     return told
 

@@ -7,6 +7,7 @@ from trimtab.checks.corpora import corpora_of, setting_of
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic
 from trimtab.checks.file_pairs import training_pair, validation_pair
+from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.trainers import trainers
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
@@ -54,6 +55,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     )
     for setting, path in listed:
         yield RULE.at(setting, path=path)
+    yield from _of_loaders(run)
     for trainer in trainers(run):
         trained, held = (
             trainer.value.keywords.get("train_dataset"),
@@ -62,6 +64,34 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if trained is not None and trained is held and trained.made not in ("constant", "parameter"):
             place = trainer.place
             yield RULE.at(place, key="eval_dataset", path="the same object as `train_dataset`")
+
+
+_HELD = ("val", "valid", "validation", "test", "eval", "dev")
+
+
+def _of_loaders(run: Description) -> Iterator[Diagnosis]:
+    """Loaders of a script over one and the same set: one that is shuffled, and one that is called a validation and is
+    the only one of that name."""
+    if "torch" not in run.document.imports:
+        return
+    made = [
+        event.value
+        for event in flow_of(run.document).named("DataLoader")
+        if event.value.label and event.value.name.startswith("torch.")
+    ]
+    held = [each for each in made if set(each.label.lower().split("_")) & {*_HELD, "va"}]
+    if len(held) != 1 or held[0].place is None:
+        return
+    data = held[0].argument(0, "dataset")
+    for each in made:
+        shuffle = each.argument(2, "shuffle")
+        is_trained = shuffle is not None and shuffle.constant is True and each is not held[0]
+        is_same = data is not None and each.argument(0, "dataset") is data
+        if is_trained and is_same and data is not None and data.made not in ("constant", "parameter"):
+            yield RULE.at(
+                held[0].place, key=held[0].label, path="over the same object as the shuffled loader"
+            )
+            return
 
 
 def _of_toolkits(run: Description) -> Iterator[tuple[Setting, str]]:

@@ -1,5 +1,6 @@
 """D116 workers-share-one-seed"""
 
+import ast
 from collections.abc import Iterator
 
 from trimtab.checks.code_text import says
@@ -21,7 +22,7 @@ RULE = Rule(
     code="D116",
     name="workers-share-one-seed",
     severity="warning",
-    message="every worker of the loader gets a copy of this generator, and draws the same numbers",
+    message="{fault}",
     why="Workers are copies of the process, and a generator that the dataset made before is copied with its "
     "state. With "
     "8 workers each drawn number is used 8 times, and with new workers in every epoch the same ones come again.",
@@ -62,6 +63,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     goes to a
     loader with workers that seeds nothing."""
     flow = flow_of(run.document)
+    yield from _seeded_alike(flow)
     for event in flow.named("DataLoader"):
         workers, dataset = event.value.argument(5, "num_workers"), event.value.argument(0, "dataset")
         if dataset is None or dataset.made != "object" or workers is None or event.value.has_rest:
@@ -74,7 +76,43 @@ def check(run: Description) -> Iterator[Diagnosis]:
             continue
         made = _shared_generator(flow, dataset)
         if made is not None and not says(run.document, "get_worker_info"):
-            yield RULE.at(made.place)
+            fault = "every worker of the loader gets a copy of this generator, and draws the same numbers"
+            yield RULE.at(made.place, fault=fault)
+
+
+def _seeded_alike(flow: Flow) -> Iterator[Diagnosis]:
+    """A `worker_init_fn` of the script that seeds numpy or `random` with a number of its own, for a dataset that draws
+    from them."""
+    for event in flow.named("DataLoader"):
+        start, dataset = event.value.keywords.get("worker_init_fn"), event.value.argument(0, "dataset")
+        if start is None or start.made != "function" or start.node is None or not _draws(flow, dataset):
+            continue
+        for node in ast.walk(start.node):
+            is_seed = (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "seed"
+            )
+            if not is_seed or not node.args:  # type: ignore[union-attr]
+                continue
+            given = node.args[0]  # type: ignore[union-attr]
+            if isinstance(given, ast.Constant):
+                seed = given.value
+                fault = f"`worker_init_fn` seeds every worker with {seed}: all draw the same numbers in each epoch"
+                yield RULE.at(event.place, fault=fault)
+                return
+
+
+def _draws(flow: Flow, dataset: Value | None) -> bool:
+    """Whether items of a dataset of the script depend on numpy's generator or on that of `random`."""
+    if dataset is None or dataset.made != "object":
+        return False
+    return any(
+        event.kind == "call"
+        and event.value.name.startswith(("numpy.random.", "random."))
+        and _is_in_item(event)
+        for event in flow.events
+    )
 
 
 def _shared_generator(flow: Flow, dataset: Value) -> Event | None:

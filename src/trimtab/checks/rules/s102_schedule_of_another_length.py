@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from trimtab.checks.code_text import may_say
+from trimtab.checks.code_text import may_say, says
 from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN, Entry
 from trimtab.checks.evidence import Arithmetic, Maintainer
@@ -12,7 +12,7 @@ from trimtab.checks.place import Place
 from trimtab.checks.read.flow.loops import is_step, training_loops
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import innermost_loop, is_known_schedule, is_schedule, root
-from trimtab.checks.read.flow.values import Value, walk
+from trimtab.checks.read.flow.values import Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 RULE = Rule(
@@ -95,8 +95,9 @@ def _stepped_too_often(run: Description) -> Iterator[Diagnosis]:
     turns
     is right anyway, and the wrappers of Accelerate and Lightning count by themselves."""
     flow = flow_of(run.document)
-    if run.document.imports & _COUNTING:
+    if run.document.imports & (_COUNTING - {"accelerate"}) or _accelerate_counts(run, flow):
         return
+    prepared = [each for event in flow.named("prepare") for each in event.value.args]
     for loop in training_loops(flow):
         steps = list(loop.steps())
         if (
@@ -110,11 +111,20 @@ def _stepped_too_often(run: Description) -> Iterator[Diagnosis]:
                 continue
             if event.path != loop.backward.path or counts_turns(event.subject):
                 continue
+            if any(each is event.subject for each in prepared):
+                continue
             fault = "the schedule steps with every micro-batch, and the optimizer only when enough are accumulated"
             yield RULE.at(
                 event.place, severity="error", fault=fault, fix="step the schedule where the optimizer steps"
             )
             return
+
+
+def _accelerate_counts(run: Description, flow: Flow) -> bool:
+    """Whether Accelerate knows of the accumulation, and steps with the optimizer alone."""
+    return "accelerate" in run.document.imports and (
+        any(True for _ in flow.named("accumulate")) or says(run.document, "gradient_accumulation_steps=")
+    )
 
 
 def _stepped_twice(run: Description) -> Iterator[Diagnosis]:

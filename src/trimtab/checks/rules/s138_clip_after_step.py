@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic
-from trimtab.checks.read.flow.loops import Loop, training_loops
+from trimtab.checks.read.flow.loops import CLEARS, Loop, training_loops
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.values import Event
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
@@ -20,9 +20,10 @@ RULE = Rule(
     code="S138",
     name="clip-after-step",
     severity="error",
-    message="gradients are clipped after the optimizer has stepped: the clipping has no effect",
+    message="gradients are clipped {when}: the clipping has no effect",
     why="`clip_grad_norm_` changes the gradients, and the optimizer reads them in `step()`. Behind the step the "
-    "clipped gradients are cleared unused, so the run has no clipping although the script says so.",
+    "clipped gradients are cleared unused, so the run has no clipping although the script says so. Between "
+    "`zero_grad()` and `backward()` there is nothing to clip yet.",
     evidence=(
         Arithmetic(
             "A gradient norm of 100 with a threshold of 1.0: the step uses 100, and 1.0 is what is then cleared."
@@ -43,7 +44,21 @@ def check(run: Description) -> Iterator[Diagnosis]:
     for loop in training_loops(flow):
         clips = list(loop.called(*_CLIPS))
         if clips and all(_is_late(clip, loop) for clip in clips):
-            yield RULE.at(clips[0].place)
+            yield RULE.at(clips[0].place, when="after the optimizer has stepped")
+        elif clips and all(_is_early(clip, loop) for clip in clips):
+            yield RULE.at(clips[0].place, when="before `backward()` has made them")
+
+
+def _is_early(clip: Event, loop: Loop) -> bool:
+    """Whether a turn clears, clips, goes backward and steps, in one straight line."""
+    path = [block for block in loop.backward.path if block.kind != "with"]
+    line = [clip, *loop.called(*CLEARS), *loop.steps()]
+    if not any(True for _ in loop.called(*CLEARS)) or not any(True for _ in loop.steps()):
+        return False
+    if any([block for block in each.path if block.kind != "with"] != path for each in line):
+        return False
+    clears = any(each.index < clip.index for each in loop.called(*CLEARS))
+    return clears and clip.index < loop.backward.index < min(each.index for each in loop.steps())
 
 
 def _is_late(clip: Event, loop: Loop) -> bool:

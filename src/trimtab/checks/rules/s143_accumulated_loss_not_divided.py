@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
-from trimtab.checks.read.flow.accelerators import accelerators, is_accelerator
+from trimtab.checks.read.flow.accelerators import accelerators, takes_loss
 from trimtab.checks.read.flow.loops import Loop, is_step, stepped, training_loops
 from trimtab.checks.read.flow.losses import cross_entropies
 from trimtab.checks.read.flow.of import flow_of
@@ -77,7 +77,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
 def _counts(run: Description) -> bool:
     """Whether a library divides by itself: Accelerate does where it is made for more than one micro-batch."""
     if run.document.imports & (_COUNTING - {"accelerate"}):
-        return True
+        return not any(True for _ in flow_of(run.document).named("Fabric"))  # its loops are written by hand
     if "accelerate" not in run.document.imports:
         return False
     made = accelerators(run.document)
@@ -87,7 +87,7 @@ def _counts(run: Description) -> bool:
 
 def _given(backward: Event) -> Value | None:
     """The loss: what `backward` is a method of, or what an Accelerator's is given."""
-    return backward.value.argument(0, "loss") if is_accelerator(backward.subject) else backward.subject
+    return backward.value.argument(0, "loss") if takes_loss(backward.subject) else backward.subject
 
 
 def _is_inner(loop: Loop, flow: Flow) -> bool:

@@ -7,10 +7,11 @@ from typing import Any
 
 from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
+from trimtab.checks.document import Document
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.lightning import method, method_around, modules
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.values import Event, Value
+from trimtab.checks.read.flow.values import Event, Value, walk
 from trimtab.checks.read.records import last_name
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
@@ -54,6 +55,7 @@ _LENGTHS = {
     "get_polynomial_decay_schedule_with_warmup": (2, "num_training_steps"),
     "get_constant_schedule_with_warmup": (1, "num_warmup_steps"),
     "OneCycleLR": (2, "total_steps"),
+    "LambdaLR": (1, "lr_lambda"),
 }
 _STEPS = r"(?i)steps|stepping|iterations|len\("
 MANY = 1_000
@@ -64,7 +66,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """A LightningModule that returns a schedule of steps as it is, and steps nothing itself."""
     document = run.document
     classes = list(modules(document))
-    if not classes or says(document, "lr_scheduler_step", "automatic_optimization", "lr_schedulers()"):
+    if not classes or says(document, "lr_scheduler_step", "automatic_optimization"):
+        return
+    if says(document, "lr_schedulers()") and _steps_itself(document):
         return
     nodes = [node for each in classes if (node := method(each, "configure_optimizers")) is not None]
     for event in flow_of(document).named(*_LENGTHS):
@@ -77,10 +81,22 @@ def check(run: Description) -> Iterator[Diagnosis]:
             yield RULE.at(event.place, schedule=event.name)
 
 
+def _steps_itself(document: Document) -> bool:
+    """Whether the script steps what Lightning's `lr_schedulers()` gives, and does not only read its rate."""
+    return any(
+        each.name == "lr_schedulers"
+        for event in flow_of(document).named("step")
+        for each in walk(event.subject, most=12)
+    )
+
+
 def _counts_steps(event: Event, node: Any) -> bool:
     """Whether the length is said to be one of steps: by a name, a `len()`, or a number that no epochs have."""
     index, name = _LENGTHS[event.name]
     length = event.value.argument(index, name)
+    if event.name == "LambdaLR":
+        text = "" if length is None or length.node is None else ast.unparse(length.node)
+        return "epoch" not in text and bool(re.search(r"(warmup|max|total|train\w*)_steps", text))
     if length is None:
         return "steps_per_epoch" in event.value.keywords
     if isinstance(length.constant, int | float):

@@ -61,6 +61,16 @@ def _lines(rules: tuple[Rule, ...]) -> Iterator[str]:
         "`python tools/write_pages.py`."
     )
     by_tip = {tip.id: [rule for rule in rules if tip.id in rule.tips] for tip in all_tips()}
+    named = sum(bool(by_tip[tip.id]) for tip in all_tips())
+    parts = sum(not by_tip[tip.id] and bool(tip.guards or tip.parts or tip.experiments) for tip in all_tips())
+    yield ""
+    yield (
+        f"{named} of them have a rule of `trimtab check`, {parts} more a guard, a part of the training or an "
+        f"experiment. "
+        "The others are questions for an experiment, claims about systems as a whole, advice, or about kinds of "
+        "training "
+        "that are not read here; each row says which."
+    )
     for seed, title in SEEDS.items():
         yield from (
             "",

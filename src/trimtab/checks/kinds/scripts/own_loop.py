@@ -29,6 +29,13 @@ def own_loop_concepts(document: Document) -> Told:
         return told
     put(told, "adapter", Setting(key=event.name, value="none", place=event.place, origin="default"))
     casts = [cast for cast in flow.named("to", *_HALVES) if root(cast.subject) is model]
+    if any(
+        block.kind in ("if", "else")
+        for cast in casts
+        if _HALVES.get(cast.name) or _dtype_of(cast)
+        for block in cast.path
+    ):
+        return told  # an option decides
     for cast in casts:
         word = _HALVES.get(cast.name) or _dtype_of(cast)
         if word is not None:

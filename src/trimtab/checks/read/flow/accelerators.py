@@ -23,3 +23,11 @@ def is_accelerator(value: Value | None) -> bool:
         (each.made == "call" and each.last == "Accelerator") or "accelerator" in (each.label or each.name)
         for each in options(value)
     )
+
+
+def takes_loss(value: Value | None) -> bool:
+    """Whether its `backward` is given the loss: an Accelerator's, or that of Lightning's Fabric."""
+    return is_accelerator(value) or any(
+        (each.made == "call" and each.last == "Fabric") or "fabric" in (each.label or each.name)
+        for each in options(value)
+    )

@@ -321,7 +321,7 @@ class Evaluator:
         found = self.attribute(of, function.attr, function)
         is_method = found.made == "either" and all(each.made == "attribute" for each in found.args)
         if (
-            found.made in ("imported", "function", "bound", "class", "object", "call", "either")
+            found.made in ("imported", "function", "bound", "class", "object", "call", "either", "parameter")
             and not is_method
         ):
             return found

@@ -26,11 +26,30 @@ _TELLING: Final = (
     "dot_product_attention", "BatchNorm", "merge_and_unload", "generate(", "chat_template", '"labels"', "'labels'",
     ".labels", "-100", "checkpoint", "requires_grad", "__getitem__", "lm_head", "token_embeddings", "get_peft",
     "benchmark", "weights_only", "quantize_static", "accumulate_grad", "load_metric", "LMHead", "TextDataset",
-    "top_k_top_p", "automatic_", "pad_sequence",
+    "top_k_top_p", "automatic_", "pad_sequence", ".eval(", "softmax", "Softmax(", "nll_loss", "NLLLoss", "BCELoss",
+    "kl_div",
+    "barrier", "wait_for_everyone", "masked_fill", "padding_mask", "batch_decode", "functional.dropout", "F.dropout",
+    "best", "nn.Transformer", "worker_init_fn", "= [nn.", ".append(nn.", "nn.LSTM(", "nn.GRU(",
 )  # fmt: skip
 """Something that a rule asks for: a function without any of it is followed only where it is called."""
 
 
+UNCALLED: Final = frozenset(
+    {
+        "train", "eval", "zero_grad", "step", "backward", "update", "cuda", "cpu", "half", "detach", "barrier",
+        "wait_for_everyone", "reset", "freeze", "requires_grad_", "gradient_checkpointing_enable",
+    }
+)  # fmt: skip
+"""Methods that do nothing where a line only names them."""
+KEPT: Final = frozenset(
+    {
+        "map", "filter", "shuffle", "rename_column", "rename_columns", "remove_columns", "cast", "cast_column",
+        "select",
+        "sort", "class_encode_column", "add_column", "with_format", "with_transform", "train_test_split", "to", "cuda",
+        "masked_fill", "clamp", "unsqueeze", "masked_scatter", "index_fill",
+    }
+)  # fmt: skip
+"""Methods that leave what they are called on as it is and give something new."""
 _MOVES: Final = (".to(", ".cuda(")
 """What a rule asks for in the script's own lines."""
 
@@ -228,6 +247,8 @@ class Follower(Evaluator):
             case ast.Name(id=name):
                 value.label = value.label or name
                 self.frame.put(name, value)
+                if "best" in name:
+                    self.record("name", name, None, value, target)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 self._unpack(targets, value, target)
             case ast.Attribute(value=inner, attr=name):
@@ -267,7 +288,16 @@ class Follower(Evaluator):
             case ast.AnnAssign(target=ast.Name(id=name)):
                 self.frame.put(name, self.made("unknown", statement, label=name))
             case ast.AugAssign(target=target, op=operator, value=value):
-                self.bind(target, self.evaluate(ast.BinOp(_loaded(target), operator, value)))
+                total = self.evaluate(ast.BinOp(_loaded(target), operator, value))
+                self.bind(target, total)
+                if isinstance(operator, ast.Add):
+                    self.record("add", "+=", None, total, statement)
+            case ast.Expr(value=ast.Attribute(attr=name) as value) if name in UNCALLED:
+                self.record("drop", name, self.evaluate(value.value), self.evaluate(value), value)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name)) as value) if name in KEPT:
+                result = self.evaluate(value)
+                if result.made == "call" and result.of is not None:
+                    self.record("drop", name, result.of, result, value)
             case ast.Expr(value=value):
                 self.evaluate(value)
             case ast.Return(value=value):

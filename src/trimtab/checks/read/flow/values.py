@@ -78,9 +78,11 @@ class Block:
 class Event:
     """Something happens: a call, or a value set on an object (`model.config.use_cache = False`)."""
 
-    kind: Literal["call", "set", "delete"]
+    kind: Literal["call", "set", "delete", "drop", "add", "name"]
+    """`name`: a variable with "best" in its name gets a value; `drop`: an expression stands alone, so that nobody
+    gets its value; `add`: `total += loss`."""
     name: str
-    """Last part of what is called (`step`), or the attribute that is set; of an item `[]`."""
+    """Last part of what is called (`step`), or the attribute that is set or read; of an item `[]`."""
     subject: Value | None
     """The receiver of a method, the object that is changed."""
     value: Value
@@ -133,6 +135,19 @@ class Flow:
     def sets(self, *names: str) -> Iterator[Event]:
         """What is set on objects, by attribute."""
         return self._found("set", names)
+
+    def drops(self, *names: str) -> Iterator[Event]:
+        """Calls and attributes whose value nobody gets, by the last part of their name."""
+        return self._found("drop", names)
+
+    def each(self, kind: str) -> list[Event]:
+        """All events of one kind, in order."""
+        kinds: dict[str, list[Event]] | None = self.answers.get("<kinds>")
+        if kinds is None:
+            kinds = self.answers["<kinds>"] = {}
+            for event in self.events:
+                kinds.setdefault(event.kind, []).append(event)
+        return kinds.get(kind, [])
 
     def _found(self, kind: str, names: tuple[str, ...]) -> Iterator[Event]:
         index: dict[tuple[str, str], list[Event]] | None = self.answers.get("<index>")

@@ -1,0 +1,44 @@
+"""What a tensor went through last: an activation, a linear layer, or something unknown."""
+
+from typing import Final
+
+from trimtab.checks.read.flow.roles import root
+from trimtab.checks.read.flow.slices import plain
+from trimtab.checks.read.flow.values import Value
+
+_DEEPEST: Final = 6
+_MODULES: Final = {
+    "Softmax": "softmax",
+    "LogSoftmax": "log_softmax",
+    "Sigmoid": "sigmoid",
+    "LogSigmoid": "logsigmoid",
+    "Linear": "linear",
+    "LazyLinear": "linear",
+    "ReLU": "relu",
+    "Tanh": "tanh",
+}
+_FUNCTIONS: Final = frozenset({"softmax", "log_softmax", "sigmoid", "logsigmoid", "linear"})
+
+
+def last_of(value: Value | None, *, depth: int = 0) -> str:
+    """`softmax`, `log_softmax`, `sigmoid`, `linear`: the function or module that made a tensor, also inside a
+    Sequential and inside the `forward` of a class of the script; empty where it is something else or unknown."""
+    value = plain(value)
+    if value is None or value.made != "call" or depth > _DEEPEST:
+        return ""
+    if value.last in _FUNCTIONS and not (value.of is not None and value.of.made == "object"):
+        return value.last
+    if "<returned>" in value.fields:
+        return last_of(value.fields["<returned>"], depth=depth + 1)
+    if value.name != "__call__" or value.of is None:
+        return ""
+    module = root(value.of)
+    return "" if module is None else _of_module(module)
+
+
+def _of_module(module: Value) -> str:
+    if module.made != "call" or not module.name.startswith("torch.nn."):
+        return ""
+    if module.last == "Sequential" and module.args and not module.has_rest:
+        return _of_module(module.args[-1])
+    return _MODULES.get(module.last, "")

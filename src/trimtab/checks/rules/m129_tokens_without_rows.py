@@ -1,0 +1,93 @@
+"""M129 tokens-without-rows"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from trimtab.checks.code_text import says
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Maintainer
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import loaded_class
+from trimtab.checks.read.flow.trainers import trainers
+from trimtab.checks.read.flow.values import Value, walk
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "from transformers import AutoModelForCausalLM, AutoTokenizer, Trainer\n"
+    "tokenizer = AutoTokenizer.from_pretrained('HuggingFaceTB/SmolLM2-135M')\n"
+    "tokenizer.add_special_tokens({'additional_special_tokens': ['<call>', '</call>']})\n"
+    "model = AutoModelForCausalLM.from_pretrained('HuggingFaceTB/SmolLM2-135M')\n{resize}"
+    "Trainer(model=model, train_dataset=dataset, processing_class=tokenizer).train()\n"
+)
+
+RULE = Rule(
+    code="M129",
+    name="tokens-without-rows",
+    severity="warning",
+    message="tokens are added to the tokenizer ({tokens}) and the embeddings of the model are not resized",
+    why="A new token gets the next number behind the vocabulary. Where the embedding has no row for it the first "
+    "batch that "
+    "has one fails, on a GPU with an assertion inside a kernel that does not name the cause. Some checkpoints "
+    "have spare "
+    "rows; those were never trained.",
+    evidence=(
+        Maintainer(
+            "https://huggingface.co/docs/transformers/main_classes/tokenizer",
+            "'When adding new tokens to the vocabulary, you should make sure to also resize the token embedding "
+            "matrix of "
+            "the model so that its embedding matrix matches the tokenizer.'",
+        ),
+    ),
+    fix=Fix("call `model.resize_token_embeddings(len(tokenizer))` behind loading"),
+    bad=Example("train.py", _SCRIPT.replace("{resize}", "")),
+    good=Example("train.py", _SCRIPT.replace("{resize}", "model.resize_token_embeddings(len(tokenizer))\n")),
+    symptoms=(
+        "IndexError: index out of range in self",
+        "CUDA error: device-side assert triggered",
+        "Assertion `srcIndex < srcSelectDimSize` failed",
+    ),
+)
+_RESIZED: Final = (
+    "resize_token_embeddings",
+    "resize_embeddings",
+    "setup_chat_format",
+    "clone_chat_template",
+    "smart_tokenizer",
+    "added_tokens",
+)
+_KNOWN: Final = (
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "<pad>",
+    "<unk>",
+    "<s>",
+    "</s>",
+    "<mask>",
+    "<|endoftext|>",
+    "<eos>",
+    "<bos>",
+)
+"""Tokens that many vocabularies have."""
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """New tokens that are written out and in no usual vocabulary, in a script that trains a loaded model with a
+    Trainer, where nothing resizes anything."""
+    if says(run.document, *_RESIZED):
+        return
+    if not any(loaded_class(each.value.argument(0, "model")) for each in trainers(run)):
+        return
+    for event in flow_of(run.document).named("add_tokens", "add_special_tokens"):
+        given = event.value.args[0] if event.value.args else None
+        new = _texts(given) if given is not None else []
+        if new and event.subject is not None and "okenizer" in event.subject.name:
+            yield RULE.at(event.place, tokens=", ".join(new[:3]))
+            return
+
+
+def _texts(value: Value) -> list[str]:
+    texts = [each.constant for each in walk(value, most=30) if isinstance(each.constant, str)]
+    return [text for text in texts if text not in _KNOWN]

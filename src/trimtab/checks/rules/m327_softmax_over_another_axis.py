@@ -1,0 +1,182 @@
+"""M327 softmax-over-another-axis"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from trimtab.checks.code_text import says
+from trimtab.checks.description import Description
+from trimtab.checks.document import UNKNOWN
+from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import root
+from trimtab.checks.read.flow.slices import plain
+from trimtab.checks.read.flow.values import Event, Flow, Value, walk
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "import torch\nfrom torch import nn\nclass Attention(nn.Module):\n    def forward(self, q, k, v):\n"
+    "        weights = torch.softmax(q @ k.transpose(1, 2), dim={dim})\n        return weights @ v\n"
+    "optimizer = torch.optim.AdamW(Attention().parameters(), lr=3e-4)\n"
+)
+
+RULE = Rule(
+    code="M327",
+    name="softmax-over-another-axis",
+    severity="error",
+    message="{fault}",
+    why="Attention weighs the values of all keys, so the weights of each query, its row of the scores, have to add up "
+    "to 1. Over another axis the softmax makes the queries, the heads or the examples of a batch compete for a key. "
+    "Without an axis torch takes the first of one or three axes and the second of any other number, with a warning.",
+    evidence=(
+        Arithmetic("In `weights @ values` row i of the result is the sum over j of weights[i, j] values[j]."),
+        Maintainer(
+            "https://docs.pytorch.org/docs/stable/generated/torch.nn.Softmax.html",
+            "dim: a dimension along which Softmax will be computed (so every slice along dim will sum to 1).",
+            opened=False,
+        ),
+    ),
+    fix=Fix("pass `dim=-1`"),
+    bad=Example("train.py", _SCRIPT.replace("{dim}", "1")),
+    good=Example("train.py", _SCRIPT.replace("{dim}", "-1")),
+    symptoms=(
+        "attention learns nothing",
+        "results depend on the batch size",
+        "Implicit dimension choice for softmax",
+    ),
+)
+_IMPLICIT: Final = frozenset(
+    {
+        "torch.nn.functional.softmax", "torch.nn.functional.log_softmax", "torch.nn.Softmax", "torch.nn.LogSoftmax",
+    }
+)  # fmt: skip
+_PRODUCTS: Final = frozenset({"matmul", "bmm"})
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """A softmax over scores of queries and transposed keys, with at least three axes, whose result is the left side of
+    a product."""
+    if not says(run.document, "softmax", "Softmax"):
+        return
+    flow = flow_of(run.document)
+    told: set[object] = set()
+    for event in flow.each("call"):
+        if event.place in told:
+            continue
+        if _is_without_axis(event):
+            told.add(event.place)
+            fault = (
+                "no axis is given: torch chooses one by the number of axes, of a batch of sequences the batch"
+            )
+            yield RULE.at(event.place, severity="note", fault=fault)
+            continue
+        scores, dim = _softmax(event)
+        axes = _axes(scores)
+        if axes is None or dim is None or not _is_wrong(dim, axes) or not _weighs(flow, event.value):
+            continue
+        told.add(event.place)
+        fault = (
+            f"the softmax goes over axis {dim}, and the product with the values sums over the last: the weights of a "
+            "query do not add up to 1"
+        )
+        is_open = axes == (-2, -1) and dim == 1  # of a matrix without a batch 1 is the last
+        yield RULE.at(event.place, severity="warning" if is_open else None, fault=fault)
+
+
+def _is_without_axis(event: Event) -> bool:
+    """`F.softmax(x)` and `nn.Softmax()`."""
+    call = event.value
+    if call.name not in _IMPLICIT or call.has_rest or "dim" in call.keywords:
+        return False
+    return len(call.args) == (0 if call.last[0].isupper() else 1)
+
+
+def _softmax(event: Event) -> tuple[Value | None, Any]:
+    """What goes in, and the axis; None where it is none or cannot be known."""
+    call, made = event.value, event.value
+    if call.last == "softmax" and call.of is None:
+        scores = call.argument(0, "input")
+        dim = call.argument(1, "dim")
+    elif event.name == "softmax" and call.of is not None:
+        scores, dim = call.of, call.argument(0, "dim")
+    elif event.name == "__call__" and call.of is not None:
+        made = root(call.of) or call
+        if made.made != "call" or made.name != "torch.nn.Softmax":
+            return None, None
+        scores, dim = call.argument(0, "input"), made.argument(0, "dim")
+    else:
+        return None, None
+    if dim is None or dim.constant is UNKNOWN or type(dim.constant) is not int:
+        return scores, None
+    return scores, dim.constant
+
+
+def _axes(scores: Value | None) -> tuple[int, int] | None:
+    """The last two axes as the transposed keys name them, the lower first: (-2, -1), (1, 2), (2, 3)."""
+    for each in walk(scores, most=12):
+        right = None
+        if each.made == "binary" and each.name == "@":
+            right = each.args[1]
+        elif each.made == "call" and each.last in _PRODUCTS:
+            right = each.args[-1] if each.args and (each.of is None or len(each.args) == 1) else None
+        right = _transposed(right)
+        if right is not None:
+            axes = [axis.constant for axis in right.args[-2:]]
+            if len(axes) == 2 and all(type(axis) is int for axis in axes):
+                low, high = sorted(axes)
+                return (low, high) if (low, high) in ((-2, -1), (1, 2), (2, 3)) else None
+    return None
+
+
+def _transposed(value: Value | None) -> Value | None:
+    """The call of `transpose` that made the keys, if one did last."""
+    if value is not None and value.made == "call" and value.name == "contiguous":
+        value = value.of
+    is_one = value is not None and value.made == "call" and value.last in ("transpose", "swapaxes")
+    return value if is_one else None
+
+
+def _is_wrong(dim: int, axes: tuple[int, int]) -> bool:
+    """Whether an axis is surely not the last: of three or more 0 and 1, of four 2 as well, and -2 of any."""
+    if dim < -1:
+        return True
+    return dim < {(-2, -1): 2, (1, 2): 2, (2, 3): 3}[axes] and dim != -1
+
+
+def _weighs(flow: Flow, weights: Value) -> bool:
+    """Whether the weights are the left side of a product, and nothing divides them by their sum."""
+    for event in flow.events:
+        if (
+            event.kind == "call"
+            and event.name in ("sum", "transpose", "permute")
+            and event.subject is weights
+        ):
+            return False
+    for event in flow.events:
+        given = (event.value, *event.value.args)
+        for one in given:
+            for each in walk(one, most=8):
+                if each.made == "binary" and each.name == "@" and _is(each.args[0], weights):
+                    return True
+                if each.made == "call" and each.last in _PRODUCTS and each.args:
+                    left = each.of if each.of is not None and len(each.args) == 1 else each.args[0]
+                    if _is(left, weights):
+                        return True
+        for block in event.path:
+            for returned in block.returned:
+                if returned.made == "binary" and returned.name == "@" and _is(returned.args[0], weights):
+                    return True
+    return False
+
+
+def _is(value: Value, weights: Value) -> bool:
+    """The weights themselves, or behind a dropout."""
+    value = plain(value) or value
+    for _ in range(3):
+        if value is weights:
+            return True
+        is_dropout = value.name == "__call__" or value.last == "dropout" or "drop" in value.name
+        if value.made == "call" and value.args and is_dropout:
+            value = value.args[0]
+        else:
+            return False
+    return False

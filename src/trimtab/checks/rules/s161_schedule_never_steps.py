@@ -1,0 +1,70 @@
+"""S161 schedule-never-steps"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.read.flow.loops import training_loops
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import is_known_schedule
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "import torch\nmodel = torch.nn.Linear(8, 2)\noptimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\n"
+    "scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=1000)\nfor x, y in loader:\n"
+    "    optimizer.zero_grad()\n    torch.nn.functional.cross_entropy(model(x), y).backward()\n    "
+    "optimizer.step()\n{step}"
+)
+
+RULE = Rule(
+    code="S161",
+    name="schedule-never-steps",
+    severity="error",
+    message="`{schedule}` is made and never stepped: the learning rate stays where the schedule begins",
+    why="A schedule changes the rate in its `step()` alone. One that starts with a warm-up has set the rate to 0 "
+    "when it "
+    "was made, and there it stays: nothing is trained at all.",
+    evidence=(
+        Maintainer(
+            "https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
+            "'Learning rate scheduling should be applied after optimizer's update': `scheduler.step()` in the loop.",
+            opened=False,
+        ),
+        Arithmetic("A linear warm-up multiplies the rate by step / warm-up steps: by 0 at step 0."),
+    ),
+    fix=Fix("call `{schedule}.step()` behind `optimizer.step()`"),
+    bad=Example("train.py", _SCRIPT.replace("{step}", "")),
+    good=Example("train.py", _SCRIPT.replace("{step}", "    scheduler.step()\n")),
+    symptoms=(
+        "learning rate is constant",
+        "learning rate stays 0",
+        "loss does not go down",
+        "scheduler has no effect",
+    ),
+)
+_ELSEWHERE: Final = frozenset(
+    {"lightning", "pytorch_lightning", "deepspeed", "ignite", "fastai", "mmengine", "colossalai"}
+)
+_READS: Final = r"(?!\s*=[^=]|\s*:\s|\.get_last_lr|\.get_lr|\.state_dict|\.load_state_dict|\.last_epoch)"
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """A schedule that a script with a loop of its own makes, under a name that it never uses again but to log or save
+    what it says."""
+    flow = flow_of(run.document)
+    if not flow.is_whole or run.document.imports & _ELSEWHERE:
+        return
+    if not any(True for loop in training_loops(flow) for _ in loop.steps()):
+        return
+    for event in flow.events:
+        if event.kind != "call" or not is_known_schedule(event.value) or not event.value.label:
+            continue
+        name, made = event.value.label, event.value.name
+        if not made.startswith(("torch.optim.lr_scheduler.", "transformers.")):
+            continue
+        used = re.findall(rf"\b{re.escape(name)}\b{_READS}", run.document.text)
+        if not used:
+            yield RULE.at(event.place, schedule=name)
+            return

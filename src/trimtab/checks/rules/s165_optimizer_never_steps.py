@@ -1,0 +1,66 @@
+"""S165 optimizer-never-steps"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from trimtab.checks.code_text import says
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Arithmetic
+from trimtab.checks.read.flow.loops import CLEARS, training_loops
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import OPTIMIZERS, options
+from trimtab.checks.read.flow.values import Flow, Value
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "import torch\nmodel = torch.nn.Linear(8, 2)\noptimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\n"
+    "for x, y in loader:\n    optimizer.zero_grad()\n    torch.nn.functional.cross_entropy(model(x), "
+    "y).backward()\n{step}"
+)
+
+RULE = Rule(
+    code="S165",
+    name="optimizer-never-steps",
+    severity="error",
+    message="the loop clears gradients and goes backward, and `{optimizer}.step()` is nowhere: no weight ever changes",
+    why="`backward()` only computes gradients. What changes the weights is the step of the optimizer.",
+    evidence=(
+        Arithmetic("Without an assignment to the weights the loss of a batch is the same in every epoch."),
+    ),
+    fix=Fix("call `{optimizer}.step()` behind `backward()`"),
+    bad=Example("train.py", _SCRIPT.replace("{step}", "")),
+    good=Example("train.py", _SCRIPT.replace("{step}", "    optimizer.step()\n")),
+    symptoms=("loss does not change", "weights do not change", "model learns nothing"),
+)
+_STEPPING: Final = (
+    "step",
+    "Engine",
+    "fused_backward",
+    "optimizer_hook",
+    "register_post_accumulate_grad_hook",
+)
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """An optimizer that is seen to be made and to clear in a training loop, and no `step` in the whole script."""
+    flow = flow_of(run.document)
+    if not flow.is_whole or says(run.document, ".step", *_STEPPING[1:]):
+        return
+    for loop in training_loops(flow):
+        for event in loop.called(*CLEARS):
+            made = options(event.subject)
+            is_made = (
+                len(made) == 1 and made[0].made == "call" and made[0].last in OPTIMIZERS and made[0].label
+            )
+            if is_made and not _is_handed_on(flow, made[0]):
+                yield RULE.at(loop.backward.place, optimizer=made[0].label)
+                return
+
+
+def _is_handed_on(flow: Flow, optimizer: Value) -> bool:
+    """Whether something that may step is given the optimizer: `strategy.optimizer_step(optimizer)`."""
+    return any(
+        any(each is optimizer for each in (*event.value.args, *event.value.keywords.values()))
+        for event in flow.events
+        if event.kind == "call"
+    )

@@ -1,0 +1,242 @@
+"""Twins of faults that public issues report, which are right and left alone."""
+
+import pytest
+
+from tests.checks.rules.test_faults_of_the_field import (
+    DIST,
+    EPOCHS,
+    HEAD,
+    LOOP,
+    NEXT,
+    RULES,
+    SCALED,
+    TURN,
+    module,
+    said,
+)
+
+RIGHT = {
+    "half weights by an option": (
+        "S302",
+        HEAD + "if args.half:\n    model = model.to(dtype=torch.bfloat16)\n" + TURN,
+    ),
+    "a layer that is frozen": ("S169", HEAD + "head = nn.Linear(2, 2)\nhead.requires_grad_(False)\n" + NEXT),
+    "a layer in a list": (
+        "S169",
+        HEAD + "head = nn.Linear(2, 2)\noptimizer.add_param_group({'params': [head]})\n" + NEXT,
+    ),
+    "modules that move in place": (
+        "C129",
+        HEAD + "for name, part in model.named_modules():\n    part.to('cuda')\n",
+    ),
+    "a list that is sorted": (
+        "C129",
+        HEAD
+        + "from datasets import load_dataset\nd = load_dataset('x')\nnames = d.unique('label')\nnames.sort()\n",
+    ),
+    "barriers of two tests": (
+        "P119",
+        HEAD
+        + DIST
+        + "if rank not in [-1, 0] and mode == 'train':\n    dist.barrier()\nif rank == 0 and mode == 'train':\n  "
+        "  dist.barrier()\n",
+    ),
+    "loaders over one graph": (
+        "D105",
+        HEAD
+        + "from dgl.dataloading import DataLoader\ntrain_loader = DataLoader(g, a, shuffle=True)\nval_loader = "
+        "DataLoader(g, b)\n",
+    ),
+    "text encoders of a diffusion model": ("D129", "import diffusers\n" + RULES["D129"][0].bad.text),
+    "a strategy that steps": (
+        "S165",
+        HEAD + TURN.replace("optimizer.step()", "strategy.optimizer_step(optimizer)"),
+    ),
+    "a file is a copy": (
+        "K113",
+        HEAD
+        + EPOCHS
+        + "    if score() > top:\n        best = model.state_dict()\n        torch.save(best, 'best.pt')\n",
+    ),
+    "tensors are cloned": (
+        "K113",
+        HEAD + EPOCHS + "    best = {k: v.clone() for k, v in model.state_dict().items()}\n",
+    ),
+    "a score of its own": (
+        "E117",
+        HEAD
+        + "best_reward = 0\n"
+        + EPOCHS
+        + "    reward = score()\n    if reward < best_reward:\n        best_reward = reward\n",
+    ),
+    "another type": (
+        "C127",
+        HEAD
+        + "import argparse\np = argparse.ArgumentParser()\np.add_argument('--x', type=boolean, default=True)\n",
+    ),
+    "an attribute that is read": ("C128", HEAD + "mode = model.training\nmodel.eval()\n" + TURN),
+    "a batch that moves itself": (
+        "C129",
+        HEAD + "for batch in loader:\n    batch.to('cuda')\n    model(batch.x)\n",
+    ),
+    "a pool of processes": (
+        "C129",
+        HEAD + "from multiprocessing import Pool\npool = Pool(2)\npool.map(print, [1])\n",
+    ),
+    "barriers in both branches": (
+        "P119",
+        HEAD
+        + DIST
+        + "if rank != 0:\n    dist.barrier()\ndownload()\nif rank == 0:\n    dist.barrier()\n"
+        + TURN,
+    ),
+    "a group of one's own": ("P119", HEAD + DIST + TURN + "if rank == 0:\n    dist.barrier(group=mine)\n"),
+    "evaluation past the wrapper": (
+        "P120",
+        HEAD
+        + "from torch.nn.parallel import DistributedDataParallel\nmodel = DistributedDataParallel(model)\n"
+        + TURN
+        + "with torch.no_grad():\n    model.module(x)\n",
+    ),
+    "likelihood of logarithms": (
+        "L121",
+        HEAD + TURN.replace("F.cross_entropy(model(x), y)", "F.nll_loss(F.log_softmax(model(x), -1), y)"),
+    ),
+    "modules without weights": ("M321", module("self.a = [nn.ReLU(), nn.Tanh()]", "x", "return x")),
+    "a list that is registered later": (
+        "M321",
+        module(
+            "a = [nn.Linear(2, 2) for _ in range(3)]\n        self.b = a\n        self.c = nn.Sequential(*a)",
+            "x",
+            "return x",
+        ),
+    ),
+    "a mask turned round": (
+        "M322",
+        module(
+            "self.a = nn.MultiheadAttention(8, 2)",
+            "x, attention_mask",
+            "return self.a(x, x, x, key_padding_mask=~attention_mask.bool())[0]",
+        ),
+    ),
+    "axes turned round": (
+        "M323",
+        module(
+            "self.r = nn.LSTM(8, 8)\n        self.o = nn.Linear(8, 2)",
+            "x",
+            "h, _ = self.r(x.transpose(0, 1))\n        return self.o(h[-1])",
+        ),
+    ),
+    "the last step of a sequence": (
+        "M323",
+        module(
+            "self.r = nn.LSTM(8, 8)\n        self.o = nn.Linear(8, 2)",
+            "x",
+            "h, _ = self.r(x)\n        return self.o(h[-1])",
+        ),
+    ),
+    "queries of a detector": (
+        "M325",
+        HEAD
+        + "queries = nn.Embedding(100, 8)\ndecoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2), 2)\n"
+        "for x, y in loader:\n    F.cross_entropy(decoder(queries.weight, x), y[:, :-1]).backward()\n    "
+        "optimizer.step()\n",
+    ),
+    "weights set to nothing": (
+        "M326",
+        module(
+            "self.a = 1",
+            "q, k, v, m",
+            "w = F.softmax(q @ k, dim=-1)\n        w = w.masked_fill(m, 0.0)\n        return w @ v",
+        ),
+    ),
+    "slots compete": (
+        "M327",
+        module(
+            "self.a = 1",
+            "q, k, v",
+            "w = torch.bmm(q, k.transpose(1, 2)).softmax(1)\n        w = w / w.sum(-1, keepdim=True)\n        "
+            "return torch.bmm(w, v)",
+        ),
+    ),
+    "a state that is changed": (
+        "M328",
+        HEAD + "state = model.state_dict()\nstate.update(torch.load('a', weights_only=True))\n"
+        "model.load_state_dict(state)\n",
+    ),
+    "dropout in training alone": (
+        "E118",
+        module(
+            "self.a = nn.Linear(2, 2)",
+            "x",
+            "if self.training:\n            x = F.dropout(x, 0.2)\n        return self.a(x)",
+        ),
+    ),
+    "a loss turned round": (
+        "S163",
+        HEAD
+        + "s = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, 'max')\nloss = score()\ns.step(-loss)\n",
+    ),
+    "seed of a fold": (
+        "D125",
+        "import torch\nimport torch.nn.functional as F\nfor fold in range(5):\n    torch.manual_seed(0)\n    "
+        "model = torch.nn.Linear(8, 2)\n"
+        "    optimizer = torch.optim.AdamW(model.parameters())\n    for x, y in loader:\n        "
+        "optimizer.zero_grad()\n"
+        "        F.cross_entropy(model(x), y).backward()\n        optimizer.step()\n",
+    ),
+    "a scaler for one of two ways": (
+        "S162",
+        HEAD
+        + SCALED
+        + "    if amp:\n        scaler.scale(loss).backward()\n        scaler.step(optimizer)\n        "
+        "scaler.update()\n"
+        "    else:\n        loss.backward()\n        optimizer.step()\n",
+    ),
+    "a gradient of the inputs": (
+        "S164",
+        HEAD + TURN.replace("    loss.backward()", "    x.requires_grad = True\n    loss.backward()"),
+    ),
+    "losses of an epoch": (
+        "P312",
+        HEAD + "total = 0\n" + LOOP + "    total += loss\ntotal.backward()\noptimizer.step()\n",
+    ),
+    "a schedule in a list": (
+        "S161",
+        HEAD
+        + "a = torch.optim.lr_scheduler.StepLR(optimizer, 3)\nall_of_them = [a]\n"
+        + TURN
+        + "    for each in all_of_them:\n        each.step()\n",
+    ),
+    "a head behind the freezing": (
+        "S168",
+        HEAD
+        + "for p in model.parameters():\n    p.requires_grad = False\nmodel.head = nn.Linear(8, 2)\n"
+        + TURN,
+    ),
+    "average behind the step": (
+        "S166",
+        HEAD
+        + "for i, (x, y) in enumerate(loader):\n    F.cross_entropy(model(x), y).backward()\n    if (i + 1) % 8 == 0:\n"
+        "        optimizer.step()\n        optimizer.zero_grad()\n        ema.update()\n",
+    ),
+    "counted from one": (
+        "S167",
+        HEAD
+        + "for i, (x, y) in enumerate(loader, 1):\n    F.cross_entropy(model(x), y).backward()\n    if i % 8 == "
+        "0:\n        optimizer.step()\n        optimizer.zero_grad()\n",
+    ),
+    "gradients of the step before": (
+        "S138",
+        HEAD
+        + "for x, y in loader:\n    nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step()\n    "
+        "optimizer.zero_grad()\n"
+        "    F.cross_entropy(model(x), y).backward()\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RIGHT)
+def test_it_is_left_alone(case):
+    code, text = RIGHT[case]
+    assert said(code, text) == 0
