@@ -104,7 +104,7 @@ def test_advice_follows_the_side_of_the_noise_scale():
     assert "in proportion to" in "\n".join(advice(found))
     loud = measured_scale(quadratic_trial(torch.ones(DIM), steps_of_points(8)), steps=8, progress=Silent())
     assert "beyond the noise scale" in "\n".join(advice(loud))
-    quiet = quadratic_trial(torch.full((DIM,), 0.03), steps_of_points(8))
+    quiet = quadratic_trial(torch.full((DIM,), 0.02), steps_of_points(8))
     assert "Larger steps" in "\n".join(advice(measured_scale(quiet, steps=8, progress=Silent())))
 
 

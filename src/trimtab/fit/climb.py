@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from trimtab.config.optimizers import Adafactor, AdamW
 from trimtab.config.run import Recipe
-from trimtab.config.step import refuse_what_needs_all_gradients
+from trimtab.config.step import refuse_what_cannot_be_offloaded, refuse_what_needs_all_gradients
 from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.fit.constants import PROPOSED_SHARE
@@ -170,6 +170,15 @@ def may_be_released(recipe: Recipe) -> bool:
     return step.micro_batch_tokens == step.tokens_per_step
 
 
+def may_be_offloaded(recipe: Recipe) -> bool:
+    """Whether the optimizer's states can be kept on the host; see `config.step`."""
+    try:
+        refuse_what_cannot_be_offloaded(recipe.step)
+    except PydanticCustomError:
+        return False
+    return True
+
+
 def _micro_batches(recipe: Recipe) -> Iterator[int]:
     """As it is, then halves, as long as the longest example fits in; released gradients allow no cut."""
     least = recipe.facts.targets_of_longest(recipe.data.max_tokens)
@@ -203,6 +212,13 @@ def _options(recipe: Recipe, effect: int) -> list[list[Option]]:
             (
                 Change("step.gradients", "released", EXACT),
                 lambda recipe: _with_step(recipe, gradients="released"),
+            )
+        )
+    if step.offload == "none" and recipe.adapter is None and may_be_offloaded(recipe):
+        group(
+            (
+                Change("step.offload", "optimizer_states", EXACT),
+                lambda recipe: _with_step(recipe, offload="optimizer_states"),
             )
         )
     if step.cuda_graph != "off":
