@@ -139,6 +139,13 @@ def prepared(data, folder, *, size):
         model_prefix=str(folder / "pieces" / "tokenizer"),
         vocab_size=VOCABULARY[size],
         byte_fallback=True,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        add_dummy_prefix=False,
+        pad_id=0,
+        unk_id=1,
+        bos_id=2,
+        eos_id=3,
         input_sentence_size=200_000,
         max_sentence_length=20_000,
         minloglevel=2,
@@ -167,8 +174,8 @@ def one(given):
     except Exception as error:  # of any kind: the other runs go on
         failure = f"{type(error).__name__}: {error}"[:1500]
         traceback.print_exc()
-    evaluations = read_journal(out / "evaluations.jsonl") if out.is_dir() else []
-    steps = read_journal(out / "metrics.jsonl") if out.is_dir() else []
+    evaluations = [*read_journal(out / "evaluations.jsonl")] if out.is_dir() else []
+    steps = [*read_journal(out / "metrics.jsonl")] if out.is_dir() else []
     speeds = [line["tokens_per_second"] for line in steps if line.get("tokens_per_second")]
     found = {
         "rung": given["rung"],

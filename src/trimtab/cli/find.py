@@ -9,7 +9,6 @@ import typer
 
 from trimtab.cli.arguments import Device, Json, Overrides, RecipeFile, Threads, take_threads
 from trimtab.cli.console import ConsoleProgress
-from trimtab.cli.new_file import write_new
 from trimtab.cli.numbers import Range, number_option
 from trimtab.errors import input_error
 
@@ -80,13 +79,7 @@ def learning_rate(
             allowed="a lower rate and a higher one",
             fix="leave both out for 1e-6 to 1",
         )
-    if plot is not None and plot.suffix.lower() != ".svg":
-        raise input_error(
-            f"--plot {plot}: only SVG is written",
-            got=plot.suffix or "no ending",
-            allowed="a file that ends in .svg, which browsers show",
-            fix=f"write `--plot {plot.with_suffix('.svg')}`",
-        )
+    check_plot(plot)
     take_threads(threads)
     from trimtab.tuning.learning_rate import find_learning_rate
     from trimtab.tuning.picture import in_characters, svg
@@ -105,7 +98,7 @@ def learning_rate(
     finally:
         progress.close()
     if plot is not None:
-        write_new(plot, svg(found))
+        plot.write_text(svg(found), encoding="utf-8")
     if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=2))
     else:
@@ -119,6 +112,26 @@ def learning_rate(
         typer.echo(found.reason)
     if found.suggested is None:
         raise typer.Exit(1)
+
+
+def check_plot(plot: Path | None) -> None:
+    """Raises InputError for a file that could not be written after minutes of trying."""
+    if plot is None:
+        return
+    if plot.suffix.lower() != ".svg":
+        raise input_error(
+            f"--plot {plot}: only SVG is written",
+            got=plot.suffix or "no ending",
+            allowed="a file that ends in .svg, which browsers show",
+            fix=f"write `--plot {plot.with_suffix('.svg').name}`",
+        )
+    if plot.exists() or not plot.parent.is_dir():
+        raise input_error(
+            f"--plot {plot}: cannot be written",
+            got="a file that is there already" if plot.exists() else f"no folder {plot.parent}",
+            allowed="a new file in a folder that exists",
+            fix="name another file",
+        )
 
 
 def noise_scale(
