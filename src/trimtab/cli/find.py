@@ -14,6 +14,7 @@ from trimtab.errors import input_error
 
 if TYPE_CHECKING:
     from trimtab.tuning.largest import Largest
+    from trimtab.tuning.learning_rate import RateRange
 
 RecipeOrRun = Annotated[
     str,
@@ -82,7 +83,6 @@ def learning_rate(
     check_plot(plot)
     take_threads(threads)
     from trimtab.tuning.learning_rate import find_learning_rate
-    from trimtab.tuning.picture import in_characters, svg
 
     progress = ConsoleProgress()
     try:
@@ -97,6 +97,14 @@ def learning_rate(
         )
     finally:
         progress.close()
+    _show_rates(found, plot=plot, as_json=as_json)
+    if found.suggested is None:
+        raise typer.Exit(1)
+
+
+def _show_rates(found: "RateRange", *, plot: Path | None, as_json: bool) -> None:
+    from trimtab.tuning.picture import in_characters, svg
+
     if plot is not None:
         plot.write_text(svg(found), encoding="utf-8")
     if as_json:
@@ -110,8 +118,6 @@ def learning_rate(
                 f"suggested: step.optimizer.learning_rate={found.suggested:g} (the recipe has {found.current:g})"
             )
         typer.echo(found.reason)
-    if found.suggested is None:
-        raise typer.Exit(1)
 
 
 def check_plot(plot: Path | None) -> None:

@@ -222,14 +222,7 @@ def _options(situation: Situation, effect: int) -> list[list[Option]]:
                 lambda recipe: _with_step(recipe, gradients="released"),
             )
         )
-    known = situation.ram is not None and recipe.adapter is None
-    if known and step.offload == "none" and may_be_offloaded(recipe):
-        group(
-            (
-                Change("step.offload", "optimizer_states", EXACT),
-                lambda recipe: _with_step(recipe, offload="optimizer_states"),
-            )
-        )
+    group(*_offloaded(situation))
     if step.cuda_graph != "off":
         group((Change("step.cuda_graph", "off", EXACT), lambda recipe: _with_step(recipe, cuda_graph="off")))
     if step.precision in ("fp32", "tf32"):
@@ -266,6 +259,17 @@ def _options(situation: Situation, effect: int) -> list[list[Option]]:
             )
         )
     return groups
+
+
+def _offloaded(situation: Situation) -> Iterator[tuple[Change, Callable[[Recipe], Recipe]]]:
+    """States on the host, where its memory is known."""
+    recipe = situation.recipe
+    known = situation.ram is not None and recipe.adapter is None
+    if known and recipe.step.offload == "none" and may_be_offloaded(recipe):
+        yield (
+            Change("step.offload", "optimizer_states", EXACT),
+            lambda recipe: _with_step(recipe, offload="optimizer_states"),
+        )
 
 
 def _recomputed(recipe: Recipe) -> Iterator[tuple[Change, Callable[[Recipe], Recipe]]]:
