@@ -70,8 +70,7 @@ def learning_rate(
 ) -> None:
     """Find a learning rate: short runs at rising rates, each from the same state (range test, Smith 2017).
 
-    Each rate trains the same next steps, and is judged by the loss on the steps after them. Nothing is written into a
-    run, and tokens_per_step stays. Exit code 1 where no rate learns anything.
+    Each rate trains the same next steps, and is judged by the loss on those after them. Exit code 1 if none learns.
     """
     if lowest >= highest:
         raise input_error(
