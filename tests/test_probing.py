@@ -52,7 +52,8 @@ def test_a_probe_without_an_answer_is_a_failed_run(monkeypatch, tmp_path):
 def test_a_machine_without_a_gpu_is_told(capsys, tmp_path):
     if torch.cuda.is_available():
         pytest.skip("for machines without a GPU")
-    assert main([str(tmp_path / "my.yaml")]) == 2
+    given = {"recipe": str(tmp_path / "my.yaml"), "overrides": [], "memory": None, "needs_gpu": True}
+    assert main([json.dumps(given)]) == 2
     assert "--probe: needs a GPU" in capsys.readouterr().err
 
 

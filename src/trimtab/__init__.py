@@ -5,7 +5,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
 
     __main__                                    the command as a module
     cli                                         one file a command, nothing heavy before it runs
-    demo | averaging | replaying | vocabulary | lab   a first translator; means; a step again; pieces; experiments
+    demo | averaging | replaying | vocabulary | lab | tuning   a first translator; means; again; pieces; tries
     report                                      a run as a page, from its folder alone
     launch | inspection | cleaning | adapters | exporting | shortlisting | serving | probing   what the commands call
     training                                    the loop on one page, the checks before it, the records along it
@@ -63,6 +63,10 @@ if TYPE_CHECKING:
     from trimtab.tasks.classification.classifier import load_classifier as load_classifier
     from trimtab.tasks.detection.detector import load_detector as load_detector
     from trimtab.tasks.recognition.recognizer import load_recognizer as load_recognizer
+    from trimtab.tuning.largest import find_micro_batch as find_micro_batch
+    from trimtab.tuning.largest import find_rank as find_rank
+    from trimtab.tuning.learning_rate import find_learning_rate as find_learning_rate
+    from trimtab.tuning.noise_scale import find_noise_scale as find_noise_scale
     from trimtab.vocabulary.surgery import extend_vocabulary as extend_vocabulary
     from trimtab.vocabulary.surgery import trim_vocabulary as trim_vocabulary
 
@@ -105,6 +109,10 @@ HOMES = {
     "load_reranker": "trimtab.evaluation.reranking",
     "load_translator": "trimtab.inference.together",
     "open_glossary": "trimtab.inference.terminology",
+    "find_learning_rate": "trimtab.tuning.learning_rate",
+    "find_micro_batch": "trimtab.tuning.largest",
+    "find_noise_scale": "trimtab.tuning.noise_scale",
+    "find_rank": "trimtab.tuning.largest",
     "trim_vocabulary": "trimtab.vocabulary.surgery",
     "extend_vocabulary": "trimtab.vocabulary.surgery",
 }

@@ -179,14 +179,23 @@ def place_of_first_weights(recipe: Recipe, device: torch.device) -> torch.device
 
 def can_be_recorded(recipe: Recipe) -> bool:
     """Whether steps can be recorded as CUDA graphs: not where layers with dropout are computed again, as the state of
-    the random generator is read then, nor where gradients are released."""
+    the random generator is read then, nor where gradients are released or states are on the host."""
     step = recipe.step
     draws = step.recompute == "block" and recipe.model.dropout > 0
-    return step.cuda_graph != "off" and not draws and step.gradients == "kept"
+    stays = step.gradients == "kept" and step.offload == "none"
+    return step.cuda_graph != "off" and not draws and stays
 
 
 def refuse_released_gradients(recipe: Recipe) -> None:
-    """Raises InputError for gradients that are used before those of other ranks have been added."""
+    """Raises InputError for gradients that are used before those of other ranks have been added, and for states that
+    are not where other ranks expect them."""
+    if recipe.step.offload != "none":
+        raise input_error(
+            "step.offload: optimizer states on the host are for one process",
+            got=f"{recipe.step.offload} on more than one rank",
+            allowed="none; `parallel: {kind: fsdp}` divides the states among GPUs",
+            fix="set `step.offload: none`",
+        )
     if recipe.step.gradients == "released":
         raise input_error(
             "step.gradients: a gradient that is released cannot be added to those of other ranks",
@@ -215,6 +224,7 @@ def build_stepper(
             ema=step.ema,
             role_of=objective.model.role_of,
             by_tensor=step.gradients == "released",
+            on_host=step.offload == "optimizer_states",
         )
 
     model = objective.model

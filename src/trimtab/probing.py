@@ -6,22 +6,39 @@ A process of its own, since a recorded step that failed keeps its memory until t
 """
 
 import json
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trimtab.errors import InputError, RunFailed, TrimtabError, input_error
 from trimtab.fit.ask import changes_after_running_out
+from trimtab.fit.constants import CONTEXT_BYTES
 from trimtab.fit.gpus import described
-from trimtab.fit.memory_size import in_gib
+from trimtab.fit.memory_size import GIB, in_gib
+
+if TYPE_CHECKING:
+    import torch
 
 WARM_STEPS, STEPS = 3, 2
 """A step is recorded after three; only those after them are measured."""
 ANSWER = "PROBED "
 NAMES = ("allocated", "reserved", "driver")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Where a probe runs."""
+
+    memory: int | None = None
+    """Bytes that it may take; None for what is free: of the GPU, or of the host where there is none."""
+    needs_gpu: bool = True
 
 
 def probe(recipe: Path, overrides: Sequence[str], *, as_json: bool = False) -> str:
@@ -30,20 +47,41 @@ def probe(recipe: Path, overrides: Sequence[str], *, as_json: bool = False) -> s
     Raises InputError where the recipe is wrong or there is no GPU, and RunFailed where the process ended without an
     answer.
     """
-    command = [sys.executable, "-m", "trimtab.probing", str(recipe), *overrides]
+    found = run_probe(recipe, overrides)
+    return json.dumps(found, indent=2) + "\n" if as_json else as_text(found)
+
+
+def run_probe(recipe: Path, overrides: Sequence[str], *, limit: Limit = Limit()) -> dict[str, Any]:
+    """What `probed` gives, from a process of its own."""
+    given = json.dumps({"recipe": str(recipe), "overrides": [*overrides], **asdict(limit)})
+    command = [sys.executable, "-m", "trimtab.probing", given]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     answers = [line for line in done.stdout.splitlines() if line.startswith(ANSWER)]
     if not answers and done.returncode == InputError.exit_code:
         raise input_error(
-            "--probe: the recipe could not be probed",
+            "the recipe could not be probed",
             got="the error above",
             allowed="a recipe and a machine with which `trimtab train` begins",
-            fix="mend what it says, or leave --probe out",
+            fix="mend what it says, or plan it without a probe: `trimtab fit RECIPE --gpu NAME`",
         )
+    if not answers and done.returncode == -signal.SIGKILL:  # by the kernel, for its memory
+        killed = {
+            "recipe": recipe.name,
+            "gpu": "CPU",
+            "steps": WARM_STEPS + STEPS,
+            "planned": {},
+            "measured": {},
+        }
+        return {
+            **killed,
+            "limit": limit.memory or 0,
+            "out_of_memory": "the process was killed",
+            "changes": "",
+        }
     if not answers:
         raise RunFailed(f"the probe ended with exit code {done.returncode}; what it said is above")
     found: dict[str, Any] = json.loads(answers[-1].removeprefix(ANSWER))
-    return json.dumps(found, indent=2) + "\n" if as_json else as_text(found)
+    return found
 
 
 def as_text(found: dict[str, Any]) -> str:
@@ -69,31 +107,92 @@ def as_text(found: dict[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Probes a recipe with overrides and prints the answer on one line."""
+    """Probes what the one argument says, in JSON, and prints the answer on one line."""
+    given = json.loads(arguments[0])
     try:
-        _answer(Path(arguments[0]), arguments[1:])
+        limit = Limit(given["memory"], given["needs_gpu"])
+        _answer(Path(given["recipe"]), given["overrides"], limit)
     except TrimtabError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
     return 0
 
 
-def _answer(path: Path, overrides: Sequence[str]) -> None:
+def _answer(path: Path, overrides: Sequence[str], limit: Limit) -> None:
     import torch
 
-    if not torch.cuda.is_available():
+    if limit.needs_gpu and not torch.cuda.is_available():
         raise input_error(
             "--probe: needs a GPU",
             got="none that PyTorch can use",
             allowed="a GPU of NVIDIA on this machine",
             fix="leave --probe out, and name the GPU that you mean: `--gpu rtx-4090`",
         )
-    sys.stdout.write(ANSWER + json.dumps(probed(path, overrides)) + "\n")
+    sys.stdout.write(ANSWER + json.dumps(probed(path, overrides, limit=limit)) + "\n")
 
 
-def probed(path: Path, overrides: Sequence[str]) -> dict[str, Any]:
-    """Builds the run and takes its largest steps; the plan is that of the recipe with everything chosen."""
+def limited(device: "torch.device", memory: int | None) -> int:
+    """Keeps this process from taking more of a device's memory than that; gives the bytes that it may take. On a CPU it
+    limits what the process allocates for itself, where the system can."""
     import torch
+
+    if device.type == "cuda":
+        free, total = torch.cuda.mem_get_info(device)
+        most = free + CONTEXT_BYTES if memory is None else min(memory, total)
+        torch.cuda.set_per_process_memory_fraction(min(1.0, max(1, most - CONTEXT_BYTES) / total), device)
+        return most
+    most = free_host_memory() if memory is None else memory
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    except (ImportError, ValueError, OSError):
+        pass  # Windows has no such limit; the peak is compared anyway
+    return most
+
+
+def free_host_memory() -> int:
+    """Bytes that a new process can take without swapping, in this container; a guess of 8 GiB where nothing says."""
+    found: list[int] = []
+    with suppress(OSError, ValueError, IndexError):
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+        found += [
+            1024 * int(line.split()[1]) for line in text.splitlines() if line.startswith("MemAvailable:")
+        ]
+    with suppress(OSError, ValueError):
+        group = Path("/sys/fs/cgroup")
+        most = int((group / "memory.max").read_text(encoding="ascii"))
+        found.append(most - int((group / "memory.current").read_text(encoding="ascii")))
+    return max(1, min(found)) if found else 8 * GIB
+
+
+def used_memory(device: "torch.device") -> int:
+    """Bytes of a GPU that are taken, by this process and by others; 0 for a CPU."""
+    import torch
+
+    if device.type != "cuda":
+        return 0
+    free, total = torch.cuda.mem_get_info(device)
+    return total - free
+
+
+def process_memory(device: "torch.device", *, before: int) -> dict[str, int]:
+    """What is taken after the steps: `driver` of the whole GPU, `process` of this process alone, by what was taken
+    before; on a CPU `process` is its resident memory at the peak, and nothing where the system does not say."""
+    if device.type == "cuda":
+        used = used_memory(device)
+        return {"driver": used, "process": used - before + CONTEXT_BYTES}
+    try:
+        import resource
+    except ImportError:
+        return {}
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {"process": size if sys.platform == "darwin" else 1024 * size}
+
+
+def probed(path: Path, overrides: Sequence[str], *, limit: Limit | None = None) -> dict[str, Any]:
+    """Builds the run and takes its largest steps; the plan is that of the recipe with everything chosen. With a `limit`
+    this process never takes more again."""
 
     from trimtab.build import build
     from trimtab.config.load import load_recipe
@@ -107,7 +206,9 @@ def probed(path: Path, overrides: Sequence[str]) -> dict[str, Any]:
     recipe, device = resolve_paths(load_recipe(path, overrides)), choose_device()
     gpu = gpu_of(device) if device.type == "cuda" else described("CPU", 1.0, 9.0)
     measured: dict[str, int] = {}
-    ran_out, parts = "", None
+    timed: dict[str, float] = {}
+    most = 0 if limit is None else limited(device, limit.memory)
+    ran_out, before = "", used_memory(device)
     with tempfile.TemporaryDirectory() as folder:
         datasets = open_datasets(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=Silent())
         prepare_workers(recipe.data)
@@ -115,45 +216,51 @@ def probed(path: Path, overrides: Sequence[str]) -> dict[str, Any]:
         try:
             parts = build(recipe, datasets, device=device)
             recipe = parts.recipe
-            measured = largest_steps(parts)
+            measured = largest_steps(parts, timed)
+            measured |= process_memory(device, before=before)
+            parts.evaluation_model.copy()  # beside the model, as an evaluation has it
         except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
+            if not is_out_of_memory(error) and "bad_alloc" not in str(error):
                 raise
             ran_out = (str(error).splitlines() or [type(error).__name__])[0]
         plan = plan_of(recipe, gpu)
-    if parts is not None and device.type == "cuda" and not ran_out:
-        free, total = torch.cuda.mem_get_info(device)
-        measured["driver"] = total - free
     return {
         "recipe": path.name,
         "gpu": gpu.name,
         "steps": WARM_STEPS + STEPS,
         "planned": {name: getattr(plan, name) for name in NAMES},
         "measured": measured,
+        **timed,
+        "limit": most,
         "out_of_memory": ran_out,
         "changes": changes_after_running_out(recipe, gpu) if ran_out else "",
     }
 
 
-def largest_steps(parts: Any) -> dict[str, int]:
+def largest_steps(parts: Any, timed: dict[str, float]) -> dict[str, int]:
     """Takes steps whose micro-batches are as full as they can be; gives the peaks of those after the first ones, of
-    which a CPU has none. The weights move, so that nothing is trained after it."""
+    which a CPU has none, and puts their time into `timed`. The weights move, so that nothing is trained after it."""
     import torch
 
     cuda = parts.device.type == "cuda"
     full = parts.examples.fullest().to(parts.device)
     batches = [full] * parts.batching.num_batches
     parts.model.train()
+    began = time.perf_counter()
     for number in range(WARM_STEPS + STEPS):
         if cuda and number == WARM_STEPS:
             torch.cuda.synchronize()
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
+        began = time.perf_counter() if number == WARM_STEPS else began
         parts.stepper.reseed(number)
         parts.stepper.take_step(batches, learning_rate=0.0)
+    if cuda:
+        torch.cuda.synchronize()
+    timed["seconds_per_step"] = (time.perf_counter() - began) / STEPS
+    timed["tokens"] = full.num_tokens * len(batches)
     if not cuda:
         return {}
-    torch.cuda.synchronize()
     return {"allocated": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
 
 

@@ -86,3 +86,20 @@ def test_24_bits_are_refused_without_narrow_weights_and_states(changes):
         StepConfig.model_validate(values)
     whole = {"precision": "bf16", "optimizer": {"kind": "adamw", "weights": "24bit", "states": "8bit"}}
     StepConfig.model_validate(whole)
+
+
+@pytest.mark.parametrize(
+    ("changes", "mended"),
+    [
+        ({"optimizer": {"kind": "lion"}}, {"optimizer": {"kind": "adamw"}}),
+        ({"optimizer": {"kind": "stable_adamw"}}, {"optimizer": {"kind": "stable_adamw", "states": "8bit"}}),
+        ({"cuda_graph": "on"}, {"cuda_graph": "auto"}),
+    ],
+)
+def test_what_has_no_states_for_the_host_is_refused_and_both_fixes_work(changes, mended):
+    values = {"offload": "optimizer_states"} | changes
+    (complaint,) = complaints(**values)
+    assert complaint.path == "step.offload"
+    assert "optimizer_states" in complaint.got
+    assert not complaints(**(values | mended))
+    assert not complaints(**(values | {"offload": "none"}))

@@ -134,3 +134,12 @@ def test_released_gradients_are_offered_only_where_they_are_allowed():
         )
         assert not may_be_released(recipe)
     assert may_be_released(text_recipe(step__tokens_per_step=2048, step__tokens_per_micro_batch=2048))
+
+
+def test_states_go_to_the_host_only_where_its_memory_is_known_to_be_enough():
+    recipe = text_recipe(model__preset="big", step__compile="on", step__cuda_graph="off")
+    subject = subject_of(recipe)
+    of = {ram: cheapest_climb(subject.on(card(20.5), ram=ram)) for ram in (None, 8 * GIB, 64 * GIB)}
+    assert {ram for ram, climb in of.items() if "step.offload" in keys(climb)} == {64 * GIB}
+    assert all(change.effect == EXACT for change in of[64 * GIB].changes)
+    assert of[64 * GIB].slowdown > 0

@@ -214,3 +214,17 @@ def test_settings_that_make_no_sense_end_in_a_message_or_a_plan(changes):
     given_settings = {"model_type": "llama", **dict.fromkeys(SIZES, 8), **changes}
     with suppress(InputError):
         assert family_shape(given_settings, name="config.json")[0].parameters > 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"num_attention_heads": 7, "num_key_value_heads": 7}, "7 heads do not divide"),
+        ({"num_key_value_heads": 3}, "num_key_value_heads 3 does not divide"),
+    ],
+)
+def test_heads_that_share_no_whole_number_are_refused(changes, said):
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 8, "intermediate_size": 96}
+    settings = {"model_type": "llama", "vocab_size": 100, **sizes, **changes}
+    with pytest.raises(InputError, match=said):
+        family_shape(settings, name="config.json")

@@ -10,6 +10,7 @@ from trimtab.fit import plan as planning
 from trimtab.fit.gpus import find_gpu
 from trimtab.fit.memory_size import MIB
 from trimtab.fit.plan import plan_recipe, wants_compile
+from trimtab.fit.speed import speed_of
 
 H200 = find_gpu("h200")
 
@@ -132,3 +133,19 @@ def test_a_card_without_room_gets_the_same_plan():
     small = card(1.0)
     assert planned(text_recipe(), small).allocated == planned(text_recipe()).allocated
     assert dataclasses.asdict(subject_of(text_recipe()).on(small))["gpu"]["memory_gib"] == 1.0
+
+
+def test_states_on_the_host_leave_the_gpu_those_of_three_tensors_and_cost_host_memory_and_time():
+    here, there = (
+        planned(text_recipe(step__cuda_graph="off", step__offload=offload))
+        for offload in ("none", "optimizer_states")
+    )
+    moved = here.owners["optimizer states"] - there.owners["optimizer states"]
+    assert there.owners["optimizer states"] < 0.01 * here.owners["optimizer states"]
+    visiting = there.owners["optimizer states from the host"]
+    largest = max(each.each for each in there.run.shape.weights)
+    assert 8 * largest <= visiting <= 3 * (8 * largest + 2048)
+    assert here.driver - there.driver == pytest.approx(moved - visiting, rel=0.01)
+    assert there.host >= here.host + 0.99 * moved
+    assert speed_of(there, H200).seconds > speed_of(here, H200).seconds
+    assert not there.run.recorded

@@ -16,6 +16,7 @@ from trimtab.cli.detect import detect
 from trimtab.cli.evaluate import evaluate
 from trimtab.cli.explain import run_explain
 from trimtab.cli.export import export
+from trimtab.cli.find import learning_rate, micro_batch, noise_scale, rank
 from trimtab.cli.fit import fit
 from trimtab.cli.generate import generate
 from trimtab.cli.init import demo, init, schema
@@ -52,6 +53,11 @@ vocabulary_app = typer.Typer(
     cls=CommandGroup, no_args_is_help=True, help="Trim or extend the vocabulary of a trained model."
 )
 lab_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Run experiments and show their verdicts.")
+find_app = typer.Typer(
+    cls=CommandGroup,
+    no_args_is_help=True,
+    help="Find the learning rate, the size of steps, and the largest micro-batch or rank.",
+)
 data_app = typer.Typer(
     cls=CommandGroup, no_args_is_help=True, help="Inspect, clean and render training data."
 )
@@ -135,6 +141,11 @@ vocabulary_app.command("extend", cls=HelpfulCommand)(guarded(extend))
 lab_app.command("list", cls=HelpfulCommand)(guarded(list_experiments))
 lab_app.command("run", cls=HelpfulCommand)(guarded(run_lab))
 lab_app.command("show", cls=HelpfulCommand)(guarded(show_experiment))
+find_app.command("micro-batch", cls=HelpfulCommand)(guarded(micro_batch))
+find_app.command("learning-rate", cls=HelpfulCommand)(guarded(learning_rate))
+find_app.command("noise-scale", cls=HelpfulCommand)(guarded(noise_scale))
+find_app.command("rank", cls=HelpfulCommand)(guarded(rank))
+app.add_typer(find_app, name="find")
 app.add_typer(lab_app, name="lab")
 app.add_typer(vocabulary_app, name="vocabulary")
 app.add_typer(tokenizer_app, name="tokenizer")

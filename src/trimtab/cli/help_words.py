@@ -9,7 +9,7 @@ OTHER = "Other commands"
 COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("demo", "init", "convert"),
     "Data": ("data", "tokenizer"),
-    "Train": ("train", "fit", "check", "report", "watch", "runs", "replay"),
+    "Train": ("train", "fit", "find", "check", "report", "watch", "runs", "replay"),
     "Use a model": (
         *("translate", "generate", "classify", "recognise", "detect", "serve", "evaluate", "score"),
         *("average", "export", "shortlist", "vocabulary"),
@@ -69,6 +69,27 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab fit my.yaml --gpu all",
         "trimtab fit my.yaml --memory 24GB --ram 64GB --solve batch",
         "trimtab fit SmolLM2-135M-Instruct --gpu rtx-4090 step.tokens_per_micro_batch=4096",
+    ),
+    "find": (
+        "trimtab find learning-rate my.yaml",
+        "trimtab find noise-scale runs/my@2000",
+        "trimtab find micro-batch my.yaml",
+    ),
+    "find micro-batch": (
+        "trimtab find micro-batch my.yaml",
+        "trimtab find micro-batch my.yaml --memory 24GB data.max_tokens=512",
+    ),
+    "find learning-rate": (
+        "trimtab find learning-rate my.yaml --plot rates.svg",
+        "trimtab find learning-rate runs/my@last --steps 50 --lowest 1e-5 --highest 1e-2 --json",
+    ),
+    "find noise-scale": (
+        "trimtab find noise-scale my.yaml",
+        "trimtab find noise-scale runs/my@2000 --steps 32",
+    ),
+    "find rank": (
+        "trimtab find rank lora.yaml",
+        "trimtab find rank lora.yaml --memory 24GB data.max_tokens=4096",
     ),
     "translate": (
         "trimtab translate runs/my < text.en > text.de",

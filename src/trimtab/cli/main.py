@@ -1,4 +1,4 @@
-"""The entry point of the command line. `check` and `explain` bypass typer, whose import is slow."""
+"""The entry point of the command line. `check`, `explain` and `fit` bypass typer, whose import is slow."""
 
 import os
 import sys
@@ -34,6 +34,14 @@ def _command() -> int:
 
         if is_question(sys.argv[2:]):
             return run_explain(sys.argv[2:])
+    if sys.argv[1:2] == ["fit"]:
+        import gc
+
+        gc.set_threshold(GARBAGE)
+        from trimtab.cli.fit_plan import run_plain_fit
+
+        if (code := run_plain_fit(sys.argv[2:])) is not None:
+            return code
     from trimtab.cli.app import app
     from trimtab.cli.completion import prepare_completion
 

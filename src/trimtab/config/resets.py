@@ -22,6 +22,7 @@ CHANGES: Mapping[str, Needed] = {
     "recipe.step.compile": "nothing",
     "recipe.step.cuda_graph": "nothing",
     "recipe.step.recompute": "nothing",
+    "recipe.step.offload": "nothing",
     "recipe.step.gradients": "nothing",
     "recipe.data.workers": "nothing",
     "recipe.data.valid": "nothing",

@@ -126,6 +126,10 @@ class StepConfig(Settings):
     2 or 4 bytes less per weight (LOMO, arXiv 2306.09782). A step is then one micro-batch. With `clip: global_norm` it
     has two backward passes, the first of which only measures the norm, so that clipping and the guard work as usual.
     `clip: {kind: off}` needs one, and the guard judges the loss and the gradient of each tensor by itself."""
+    offload: Literal["none", "optimizer_states"] = "none"
+    """`optimizer_states` keeps the moments of AdamW in host memory and brings those of one tensor after another to the
+    GPU for its update. The updates are bit-identical; steps are slower by what the copies take. They are not recorded
+    (`cuda_graph`)."""
     optimizer: Optimizer = AdamW()
     """How a gradient becomes an update."""
     schedule: Schedule = LinearWarmup()
@@ -197,10 +201,41 @@ class StepConfig(Settings):
             refuse_what_needs_all_gradients(self)
         return self
 
+    @model_validator(mode="after")
+    def _states_on_the_host_are_those_of_adamw(self) -> "StepConfig":
+        if self.offload != "none":
+            refuse_what_cannot_be_offloaded(self)
+        return self
+
     @property
     def micro_batch_tokens(self) -> int:
         """`tokens_per_micro_batch` with its default filled in."""
         return min(self.tokens_per_step, self.tokens_per_micro_batch or 8192)
+
+
+def refuse_what_cannot_be_offloaded(step: StepConfig) -> None:
+    """Raises a refusal for settings that have no states which can be kept on the host."""
+    optimizer = step.optimizer
+    stable = isinstance(optimizer, StableAdamW) and optimizer.states == "float32"
+    if stable or not isinstance(optimizer, AdamW):
+        raise refused(
+            "offload",
+            "only the moments of AdamW come to the GPU one tensor at a time",
+            got=f"optimizer_states with optimizer.kind {optimizer.kind}"
+            + (" and states float32" if stable else ""),
+            allowed="adamw, or stable_adamw with states in bfloat16, 8bit or 4bit",
+            fix="set `optimizer.states: 8bit`"
+            if stable
+            else "set `optimizer: {kind: adamw}`, or `offload: none`",
+        )
+    if step.cuda_graph == "on":
+        raise refused(
+            "offload",
+            "a step whose states come from the host is not recorded",
+            got="optimizer_states with cuda_graph on",
+            allowed="cuda_graph auto or off",
+            fix="set `cuda_graph: auto`",
+        )
 
 
 def refuse_what_needs_all_gradients(step: StepConfig) -> None:

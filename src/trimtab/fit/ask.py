@@ -42,9 +42,9 @@ class Subject:
             return self.stand_in
         return native_shape(recipe, vocabulary_of(recipe, self.folder))
 
-    def on(self, gpu: Gpu) -> Situation:
-        """The subject on a card."""
-        return Situation(self.recipe, self.folder, gpu, self.shape_of)
+    def on(self, gpu: Gpu, *, ram: int | None = None) -> Situation:
+        """The subject on a card, in a host with so much memory."""
+        return Situation(self.recipe, self.folder, gpu, self.shape_of, ram)
 
 
 def open_subject(path: Path, overrides: Sequence[str] = (), *, model: Path | None = None) -> Subject:
@@ -178,7 +178,7 @@ def memory_here() -> int | None:
 
 def answer_on(subject: Subject, gpu: Gpu, *, ram: int | None = None, size: Size | None = None) -> Answer:
     """The plan on a card and, where it does not fit, what to change."""
-    situation = subject.on(gpu)
+    situation = subject.on(gpu, ram=ram)
     plan = situation.planned(subject.recipe)
     make = partial(Answer, subject.name, gpu, plan, speed_of(plan, gpu), ram, notes=subject.notes)
     if size is not None:
@@ -202,7 +202,7 @@ def answers_on_all(subject: Subject, *, ram: int | None = None) -> list[Answer]:
     needed no more."""
     found: list[Answer] = []
     for gpu in sorted(GPUS, key=lambda each: (each.memory, each.teraflops)):
-        situation = subject.on(gpu)
+        situation = subject.on(gpu, ram=ram)
         plan = situation.planned(subject.recipe)
         climb = None if plan.peak <= gpu.memory else cheapest_climb(situation)
         found.append(
@@ -227,7 +227,8 @@ def changes_after_running_out(recipe: Recipe, gpu: Gpu) -> str:
     try:
         subject = Subject("", recipe, Path())
         peak = subject.on(gpu).planned(recipe).peak
-        climb = cheapest_climb(subject.on(replace(gpu, memory_gib=min(gpu.memory_gib, 0.9 * peak / GIB))))
+        smaller = replace(gpu, memory_gib=min(gpu.memory_gib, 0.9 * peak / GIB))
+        climb = cheapest_climb(subject.on(smaller, ram=memory_here()))
     except InputError:
         return ""
     return "" if climb is None else climb.command_line

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from trimtab.config.optimizers import Adafactor, AdamW
 from trimtab.config.run import Recipe
-from trimtab.config.step import refuse_what_needs_all_gradients
+from trimtab.config.step import refuse_what_cannot_be_offloaded, refuse_what_needs_all_gradients
 from trimtab.config.tokenizer import SentencePieceTokenizer
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.fit.constants import PROPOSED_SHARE
@@ -71,14 +71,18 @@ class Situation:
     folder: Path
     gpu: Gpu
     shape_of: Callable[[Recipe], Shape]
+    ram: int | None = None
+    """Bytes of the host's memory; where it is not known, nothing is proposed that moves there."""
 
     def planned(self, recipe: Recipe) -> Plan:
         """The plan of a recipe that was changed."""
         return plan_run(run_of(recipe, self.folder, self.gpu, self.shape_of(recipe)))
 
     def fits(self, plan: Plan) -> bool:
-        """Whether training and evaluation fit, with something to spare."""
-        return plan.peak <= PROPOSED_SHARE * self.gpu.memory
+        """Whether training and evaluation fit, with something to spare, and on the host what is moved there."""
+        moves = plan.run.recipe.step.offload != self.recipe.step.offload
+        on_host = not moves or (self.ram is not None and plan.host <= PROPOSED_SHARE * self.ram)
+        return on_host and plan.peak <= PROPOSED_SHARE * self.gpu.memory
 
 
 def cheapest_climb(situation: Situation) -> Climb | None:
@@ -97,10 +101,12 @@ def cheapest_climb(situation: Situation) -> Climb | None:
 
 def smallest_plan(situation: Situation) -> Plan:
     """The least that all changes together bring it to."""
-    options = [group[-1] for group in _options(situation.recipe, OTHER_MODEL)]
+    options = [group[-1] for group in _options(situation, OTHER_MODEL)]
     recipe = situation.recipe
     for changes, changed in options:
-        if "step.optimizer.states" not in {each.key for each in changes}:  # Adafactor needs less
+        if not {"step.optimizer.states", "step.offload"} & {
+            each.key for each in changes
+        }:  # Adafactor needs less
             recipe = changed(recipe)
     return situation.planned(_with_micro_batch(recipe, list(_micro_batches(recipe))[-1]))
 
@@ -110,11 +116,12 @@ Option = tuple[tuple[Change, ...], Callable[[Recipe], Recipe]]
 
 def _fitting(situation: Situation, effect: int) -> Iterator[tuple[tuple[Change, ...], Plan]]:
     """Combinations of changes up to this effect, each with the largest micro-batch that fits with it."""
-    for combined in product(*_worth_trying(_options(situation.recipe, effect), effect)):
+    for combined in product(*_worth_trying(_options(situation, effect), effect)):
         changes = tuple(change for some, _ in combined for change in some)
         if effect and all(change.effect < effect for change in changes):
             continue  # tried before
-        if {"step.optimizer", "step.optimizer.states"} <= {each.key for each in changes}:
+        keys = {each.key for each in changes}
+        if "step.optimizer" in keys and keys & {"step.optimizer.states", "step.offload"}:
             continue  # states of the optimizer that is replaced
         recipe = situation.recipe
         for some, changed in combined:
@@ -152,7 +159,7 @@ def _without_states_of_another(groups: list[list[Option]]) -> list[list[Option]]
     return [
         group
         for group, of in zip(groups, keys, strict=True)
-        if not (replaced and of == {"step.optimizer.states"})
+        if not (replaced and of in ({"step.optimizer.states"}, {"step.offload"}))
     ]
 
 
@@ -170,6 +177,15 @@ def may_be_released(recipe: Recipe) -> bool:
     return step.micro_batch_tokens == step.tokens_per_step
 
 
+def may_be_offloaded(recipe: Recipe) -> bool:
+    """Whether the optimizer's states can be kept on the host; see `config.step`."""
+    try:
+        refuse_what_cannot_be_offloaded(recipe.step)
+    except PydanticCustomError:
+        return False
+    return True
+
+
 def _micro_batches(recipe: Recipe) -> Iterator[int]:
     """As it is, then halves, as long as the longest example fits in; released gradients allow no cut."""
     least = recipe.facts.targets_of_longest(recipe.data.max_tokens)
@@ -184,8 +200,9 @@ def _micro_batches(recipe: Recipe) -> Iterator[int]:
         yield max(least, LEAST_MICRO_BATCH) if least < LEAST_MICRO_BATCH <= tokens else least
 
 
-def _options(recipe: Recipe, effect: int) -> list[list[Option]]:
+def _options(situation: Situation, effect: int) -> list[list[Option]]:
     """For each setting, to leave it and what it may become; only changes up to an effect."""
+    recipe = situation.recipe
     nothing: Option = ((), lambda recipe: recipe)
     groups: list[list[Option]] = []
 
@@ -205,6 +222,7 @@ def _options(recipe: Recipe, effect: int) -> list[list[Option]]:
                 lambda recipe: _with_step(recipe, gradients="released"),
             )
         )
+    group(*_offloaded(situation))
     if step.cuda_graph != "off":
         group((Change("step.cuda_graph", "off", EXACT), lambda recipe: _with_step(recipe, cuda_graph="off")))
     if step.precision in ("fp32", "tf32"):
@@ -241,6 +259,17 @@ def _options(recipe: Recipe, effect: int) -> list[list[Option]]:
             )
         )
     return groups
+
+
+def _offloaded(situation: Situation) -> Iterator[tuple[Change, Callable[[Recipe], Recipe]]]:
+    """States on the host, where its memory is known."""
+    recipe = situation.recipe
+    known = situation.ram is not None and recipe.adapter is None
+    if known and recipe.step.offload == "none" and may_be_offloaded(recipe):
+        yield (
+            Change("step.offload", "optimizer_states", EXACT),
+            lambda recipe: _with_step(recipe, offload="optimizer_states"),
+        )
 
 
 def _recomputed(recipe: Recipe) -> Iterator[tuple[Change, Callable[[Recipe], Recipe]]]:

@@ -42,6 +42,9 @@ RELEASED_UPDATE, RELEASED_SMALL_UPDATE = 51, 130
 RELEASED_LAUNCH_S = 28e-6
 """Of one of them, with the hooks around it: what the two runs of `benchmarks/memory_ladder.json` imply that wait for
 the host."""
+HOST_GIGABYTES_PER_SECOND = 20.0
+"""Between page-locked host memory and the GPU, each way: what PCIe 4.0 with 16 lanes reaches of its 32; not measured
+here."""
 NARROW = 0.9
 """Above this share of a card's memory a plan may be too low to rely on: of the judging recipes, reserved memory was
 planned 3.0% off on average, from 10.5% too little to 4.5% too much."""

@@ -83,6 +83,13 @@ def _or(settings: Settings, key: str, default: Any) -> Any:
     return default if value is None else value
 
 
+def _divided(dim: int, heads: int) -> int:
+    """The width of a head; ValueError where it is no whole number."""
+    if dim % heads:
+        raise ValueError(f"the width is {dim}, which {heads} heads do not divide")
+    return dim // heads
+
+
 def _size(settings: Settings, key: str, default: int) -> int:
     """A whole number above 0, or the default where there is none."""
     value = _or(settings, key, default)
@@ -101,7 +108,11 @@ def _llama_like(settings: Settings) -> Shape:
     gemma = kind.startswith("gemma")
     heads, dim = settings["num_attention_heads"], settings["hidden_size"]
     kept = _size(settings, "num_key_value_heads", KV_DEFAULTS.get(kind, heads))
-    head_size = _size(settings, "head_dim", HEAD_DEFAULTS.get(kind, dim // heads))
+    if heads % kept:
+        raise ValueError(f"num_attention_heads is {heads}, which num_key_value_heads {kept} does not divide")
+    usual = HEAD_DEFAULTS.get(kind)
+    divides = usual is None and settings.get("head_dim") is None
+    head_size = _divided(dim, heads) if divides else _size(settings, "head_dim", usual or 1)
     biased: bool | str = bool(_or(settings, "attention_bias", False))
     of_qkv = kind == "qwen2"
     layer = Layer(
@@ -175,7 +186,7 @@ def _bart_like(settings: Settings) -> Shape:
             dim=dim,
             heads=heads,
             kv_heads=heads,
-            head_size=dim // heads,
+            head_size=_divided(dim, heads),
             feed_forward=settings[f"{side}_ffn_dim"],
             gated=False,
             activation="relu"
@@ -240,7 +251,7 @@ def _encoder_like(settings: Settings) -> Shape:
         dim=dim,
         heads=heads,
         kv_heads=heads,
-        head_size=dim // heads,
+        head_size=_divided(dim, heads),
         feed_forward=settings["intermediate_size"],
         gated=False,
         activation="gelu",

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,7 +16,7 @@ from trimtab.fit.gpus import Gpu
 from trimtab.fit.loss_workspace import loss_workspace, narrows_frozen
 from trimtab.fit.memory_size import GIB
 from trimtab.fit.native import native_shape
-from trimtab.fit.optimizer_memory import kept_bytes, passing_bytes
+from trimtab.fit.optimizer_memory import LEAST_NUMBERS, kept_bytes, passing_bytes
 from trimtab.fit.shape import Layer, Shape, Weights
 from trimtab.fit.vocabulary import vocabulary_of
 
@@ -113,7 +113,8 @@ def run_of(recipe: Recipe, folder: Path, gpu: Gpu, shape: Shape) -> Run:
 def may_be_recorded(recipe: Recipe) -> bool:
     """As `build.can_be_recorded`."""
     draws = recipe.step.recompute == "block" and recipe.model.dropout > 0
-    return recipe.step.cuda_graph != "off" and not draws and recipe.step.gradients == "kept"
+    stays = recipe.step.gradients == "kept" and recipe.step.offload == "none"
+    return recipe.step.cuda_graph != "off" and not draws and stays
 
 
 @cache
@@ -209,6 +210,7 @@ def _held(run: Run) -> dict[str, int]:
     recipe, shape, how = run.recipe, run.shape, run.how
     trained = [each for each in shape.weights if each.trained]
     narrow = recipe.adapter is not None and narrows_frozen(how)
+    states, visiting = states_bytes(run, trained)
     held = {
         "weights": sum(weight_bytes(each, how.weight) for each in trained),
         "frozen weights": sum(
@@ -216,7 +218,8 @@ def _held(run: Run) -> dict[str, int]:
             for each in shape.weights
             if not each.trained
         ),
-        "optimizer states": kept_bytes(recipe.step.optimizer, trained, rounded_block, weight=how.weight),
+        "optimizer states": states,
+        "optimizer states from the host": visiting,
         "moving average": sum(weight_bytes(each, how.weight) for each in trained) if recipe.step.ema else 0,
         "tables of positions": shape.buffers // (2 if how.precision == "bf16" else 1),
         "batch": _batch(run.slots) * (2 if run.recorded else 1),
@@ -224,6 +227,22 @@ def _held(run: Run) -> dict[str, int]:
     if run.slots.micro_batches > 1:
         held["gradients"] = gradient_bytes(run)
     return held
+
+
+def states_bytes(run: Run, trained: Sequence[Weights]) -> tuple[int, int]:
+    """Bytes of the optimizer's states that stay on the GPU, and of those that visit it: from the host, those of at most
+    three tensors at a time."""
+    optimizer, weight = run.recipe.step.optimizer, run.how.weight
+    if run.recipe.step.offload == "none":
+        return kept_bytes(optimizer, trained, rounded_block, weight=weight), 0
+    small = [each for each in trained if each.each < LEAST_NUMBERS]
+    sizes = sorted(
+        kept_bytes(optimizer, [replace(each, count=1)], rounded_block, weight=weight)
+        for each in trained
+        if each.each >= LEAST_NUMBERS
+        for _ in range(min(3, each.count))
+    )
+    return kept_bytes(optimizer, small, rounded_block, weight=weight), sum(sizes[-3:])
 
 
 def _batch(slots: Slots) -> int:
@@ -336,7 +355,13 @@ def _moments(run: Run, activations: Counter[str]) -> dict[str, int]:
         "first layer of the backward pass": total + copies + loss.by_hidden + loss.by_matrix + passing,
         "last layer of the backward pass": done + waits + (total + copies) // layers + passing,
         "gradient of the embeddings": done + waits + embedding + streams,
-        "optimizer": gradients + passing_bytes(run.recipe.step.optimizer, trained, how.precision),
+        "optimizer": gradients
+        + passing_bytes(
+            run.recipe.step.optimizer,
+            trained,
+            how.precision,
+            by_tensor=run.recipe.step.offload != "none",
+        ),
     }
 
 
@@ -398,5 +423,8 @@ def _host(run: Run) -> int:
     saved = sum(each.numbers * run.how.weight for each in trained) + kept_bytes(
         run.recipe.step.optimizer, trained, lambda size: size, weight=run.how.weight
     )
+    locked = 0
+    if run.recipe.step.offload != "none":
+        locked = kept_bytes(run.recipe.step.optimizer, trained, lambda size: size, weight=run.how.weight)
     saved = saved if run.recipe.checkpoint.write else 0
-    return int(1.5 * GIB) + max(weights, saved)
+    return int(1.5 * GIB) + locked + max(weights, saved)

@@ -30,6 +30,7 @@ def speed_of(plan: Plan, gpu: Gpu) -> Speed:
         layers = sum(stack.layers for stack in run.shape.stacks)
         launches = constants.LAUNCH_S * constants.KERNELS_OF_LAYER[how.compiled] * layers
     update = update_seconds(run, gpu)
+    update += offloaded_seconds(run)
     if is_released(run):  # the host launches updates in between, while the GPU computes
         seconds = max(products + moved + update, released_host_seconds(run))
     else:
@@ -57,6 +58,15 @@ def update_seconds(run: Run, gpu: Gpu) -> float:
     if isinstance(optimizer, AdamW) and optimizer.states != "float32":  # the kernel keeps no gradient
         return (2 * states + 3 * weights) / (bandwidth * constants.NARROW_UPDATE_SHARE)
     return (2 * states + 6 * weights) / (bandwidth * constants.BANDWIDTH_SHARE)
+
+
+def offloaded_seconds(run: Run) -> float:
+    """Of states that come from the host and go back, both ways at once."""
+    if run.recipe.step.offload == "none":
+        return 0.0
+    trained = [each for each in run.shape.weights if each.trained]
+    states = kept_bytes(run.recipe.step.optimizer, trained, lambda size: size, weight=run.how.weight)
+    return states / (constants.HOST_GIGABYTES_PER_SECOND * 1e9)
 
 
 def released_host_seconds(run: Run) -> float:

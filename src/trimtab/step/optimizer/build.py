@@ -14,6 +14,8 @@ from trimtab.step.optimizer.adamw import AdamW
 from trimtab.step.optimizer.ademamix import AdEMAMix
 from trimtab.step.optimizer.averaged_weights import AveragedWeights
 from trimtab.step.optimizer.compact_adamw import CompactAdamW
+from trimtab.step.optimizer.host_states import HostStates
+from trimtab.step.optimizer.host_states import on_host as kept_on_host
 from trimtab.step.optimizer.lion import Lion
 from trimtab.step.optimizer.muon import Muon
 from trimtab.step.optimizer.protocol import Optimizer
@@ -31,9 +33,11 @@ def build_optimizer(
     ema: Ema | None = None,
     role_of: RoleOf | None = None,
     by_tensor: bool = False,
+    on_host: bool = False,
 ) -> Optimizer:
     """An optimizer over the model's trainable parameters, which keeps them within bounds where `weight_clip` says, and
     a moving average of them where `ema` does. With `by_tensor`, which excludes both, it is one of `UpdatesTensors`.
+    With `on_host` its states lie in host memory, which AdamW can, and StableAdamW with states below float32.
 
     `role_of` says of a parameter, by its name, what it is for: `embedding`, `hidden`, `output` or `vector`. It is asked
     where `learning_rate_multipliers` are not all 1; without it InputError is raised then, as for a `config` that is no
@@ -65,9 +69,31 @@ def build_optimizer(
     if weight_clip is not None:
         fix = "leave it out, or pass a bound above 0"
         weight_clip = real_number(weight_clip, name="build_optimizer: weight_clip", above=0.0, fix=fix)
-    optimizer = choose_optimizer(config, model, role_of=role_of, by_tensor=by_tensor)
+    if on_host:
+        optimizer = with_states_on_host(config, model, role_of=role_of)
+    else:
+        optimizer = choose_optimizer(config, model, role_of=role_of, by_tensor=by_tensor)
     optimizer = optimizer if weight_clip is None else ClippedWeights(optimizer, at=weight_clip)
     return optimizer if ema is None else AveragedWeights(optimizer, ema, model)
+
+
+def with_states_on_host(
+    config: config_of.Optimizer, model: nn.Module, *, role_of: RoleOf | None = None
+) -> Optimizer:
+    """The optimizer of this kind with its states in host memory. InputError for kinds that cannot."""
+    match config:
+        case config_of.AdamW(states="bfloat16" | "8bit" | "4bit"):
+            return HostStates(CompactAdamW(config, model, role_of=role_of, keep=kept_on_host))
+        case config_of.AdamW() if not isinstance(config, config_of.StableAdamW):
+            return HostStates(RoundedAdamW(config, model, role_of=role_of, keep=kept_on_host))
+        case _:
+            raise wrong(
+                "build_optimizer: on_host",
+                "is not for this optimizer",
+                got=f"{config.kind} with on_host",
+                allowed="AdamW, or StableAdamW with states in 16 bits or fewer",
+                fix="leave on_host out, or use AdamW",
+            )
 
 
 def choose_optimizer(

@@ -59,7 +59,15 @@ class CompactAdamW:
     On a GPU one Triton kernel does it in place; elsewhere, and in `move_slices`, plain operations do.
     """
 
-    def __init__(self, config: AdamWConfig, model: nn.Module, *, role_of: RoleOf | None = None) -> None:
+    def __init__(
+        self,
+        config: AdamWConfig,
+        model: nn.Module,
+        *,
+        role_of: RoleOf | None = None,
+        keep: Callable[[dict[str, Tensor]], dict[str, Tensor]] | None = None,
+    ) -> None:
+        """`keep` moves the state of each tensor as soon as it is made."""
         decayed, plain = parameter_groups(model)
         self.decay = {**dict.fromkeys(decayed, config.weight_decay), **dict.fromkeys(plain, 0.0)}
         self.named = {**decayed, **plain}
@@ -68,9 +76,10 @@ class CompactAdamW:
         self.bits, self.stable = BITS[config.states], isinstance(config, StableConfig)
         self.decays = Decays(*config.betas, config.eps)
         keeps = config.weights == "24bit"
-        self.state = {
-            name: zero_state(parameter, bits=self.bits, keeps=keeps) for name, parameter in self.named.items()
-        }
+        self.state: dict[str, dict[str, Tensor]] = {}
+        for name, parameter in self.named.items():
+            state = zero_state(parameter, bits=self.bits, keeps=keeps)
+            self.state[name] = state if keep is None else keep(state)
 
     @property
     def parameters(self) -> Sequence[Tensor]:

@@ -1,6 +1,6 @@
 """AdamW on weights in bfloat16: computed in float32 by PyTorch's fused kernel, stored by stochastic rounding."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from jaxtyping import Bool, Float
@@ -24,7 +24,15 @@ class RoundedAdamW:
     and the state has the same names, so that either continues from the other's. Bytes for each weight in bfloat16: 2,
     and 2 of its gradient, and 8 of moments, where float32 has 4, 4 and 8."""
 
-    def __init__(self, config: AdamWConfig, model: nn.Module, *, role_of: RoleOf | None = None) -> None:
+    def __init__(
+        self,
+        config: AdamWConfig,
+        model: nn.Module,
+        *,
+        role_of: RoleOf | None = None,
+        keep: Callable[[dict[str, Tensor]], dict[str, Tensor]] | None = None,
+    ) -> None:
+        """`keep` moves the state of each tensor as soon as it is made."""
         decayed, plain = parameter_groups(model)
         self.config, self.named = config, {**decayed, **plain}
         multipliers = multipliers_of(config.learning_rate_multipliers, self.named, role_of=role_of)
@@ -35,14 +43,14 @@ class RoundedAdamW:
             for some in in_slices({name: group[name] for name in names})
         ]
         self.rates = {name: (decay, multiplier) for names, decay, multiplier in self.slices for name in names}
-        self.state = {
-            name: {
+        self.state: dict[str, dict[str, Tensor]] = {}
+        for name, parameter in self.named.items():
+            state = {
                 "step": torch.zeros((), device=parameter.device),
                 "exp_avg": torch.zeros_like(parameter, dtype=torch.float32),
                 "exp_avg_sq": torch.zeros_like(parameter, dtype=torch.float32),
             }
-            for name, parameter in self.named.items()
-        }
+            self.state[name] = state if keep is None else keep(state)
 
     @property
     def parameters(self) -> Sequence[Tensor]:
