@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from trimtab.serving.serve import start_server as start_server
     from trimtab.shortlisting import build_shortlist as build_shortlist
     from trimtab.tasks.classification.classifier import load_classifier as load_classifier
+    from trimtab.tasks.diffusion.generator import load_image_generator as load_image_generator
     from trimtab.tasks.recognition.recognizer import load_recognizer as load_recognizer
     from trimtab.vocabulary.surgery import extend_vocabulary as extend_vocabulary
     from trimtab.vocabulary.surgery import trim_vocabulary as trim_vocabulary
@@ -90,6 +91,7 @@ HOMES = {
     "replay": "trimtab.replaying.replay",
     "generate": "trimtab.inference.generating",
     "load_classifier": "trimtab.tasks.classification.classifier",
+    "load_image_generator": "trimtab.tasks.diffusion.generator",
     "load_recognizer": "trimtab.tasks.recognition.recognizer",
     "load_generator": "trimtab.inference.generating",
     "Mbr": "trimtab.decode.mbr",

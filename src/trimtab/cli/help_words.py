@@ -11,7 +11,7 @@ COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
     "Data": ("data", "tokenizer"),
     "Train": ("train", "fit", "check", "report", "watch", "runs", "replay"),
     "Use a model": (
-        *("translate", "generate", "classify", "recognise", "serve", "evaluate", "score"),
+        *("translate", "generate", "classify", "recognise", "sample", "serve", "evaluate", "score"),
         *("average", "export", "shortlist", "vocabulary"),
     ),
     "Experiment": ("lab",),
@@ -97,6 +97,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab recognise runs/ocr line1.png line2.png",
         "trimtab recognise runs/ocr scans --json",
         "trimtab recognise runs/ocr --score test/labels.tsv",
+    ),
+    "sample": (
+        "trimtab sample runs/digits --out samples",
+        "trimtab sample runs/digits --class 3 --class 7 --count 4 --guidance 3 --seed 2 --out samples",
+        "trimtab sample runs/digits --nearest --out samples",
     ),
     "evaluate": (
         "trimtab evaluate runs/my --source dev.en --reference dev.de",

@@ -20,6 +20,7 @@ class Kind(StrEnum):
     LANGUAGE_MODEL = "language_model"
     CLASSIFICATION = "classification"
     RECOGNITION = "recognition"
+    DIFFUSION = "diffusion"
 
 
 def init(

@@ -19,7 +19,7 @@ def moving_average_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             what="needs an average of the weights, which this recipe does not keep",
             got="ema, without `step.ema`",
             allowed="raw, or ema with `step.ema`",
-            fix="set `step.ema.decay: 0.9999`, or leave `evaluate.weights` out",
+            fix="set `step.ema.decay: 0.9999`, or `evaluate.weights: raw`",
         )
     if ema is None or length.unit != "steps" or recipe.begins_trained:
         return

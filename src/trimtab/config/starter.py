@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from trimtab.config.starter_text import CLASSIFICATION, LANGUAGE_MODEL, RECOGNITION
+from trimtab.config.starter_text import CLASSIFICATION, DIFFUSION, LANGUAGE_MODEL, RECOGNITION
 
-RecipeKind = Literal["translation", "language_model", "classification", "recognition"]
+RecipeKind = Literal["translation", "language_model", "classification", "recognition", "diffusion"]
 
 
 def init_recipe(kind: RecipeKind = "translation") -> str:
@@ -97,4 +97,5 @@ _STARTERS: dict[RecipeKind, str] = {
     "language_model": LANGUAGE_MODEL,
     "classification": CLASSIFICATION,
     "recognition": RECOGNITION,
+    "diffusion": DIFFUSION,
 }

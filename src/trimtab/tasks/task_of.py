@@ -6,6 +6,7 @@ from typing import Any, assert_never
 from trimtab.config.run import Recipe
 from trimtab.progress import Progress
 from trimtab.tasks.classification.task import CLASSIFICATION
+from trimtab.tasks.diffusion.task import DIFFUSION
 from trimtab.tasks.language_model.task import LANGUAGE_MODEL
 from trimtab.tasks.recognition.task import RECOGNITION
 from trimtab.tasks.task import Task
@@ -23,6 +24,8 @@ def task_of(recipe: Recipe) -> Task:
             return CLASSIFICATION
         case "recognition":
             return RECOGNITION
+        case "diffusion":
+            return DIFFUSION
         case _:
             assert_never(recipe.task)
 
