@@ -33,7 +33,9 @@ def sample(
     ] = None,
     count: Annotated[
         int,
-        number_option("--count", Range(least=1, most=100_000), help="Images for each class.", fix="8 is usual"),
+        number_option(
+            "--count", Range(least=1, most=100_000), help="Images for each class.", fix="8 is usual"
+        ),
     ] = 8,
     guidance: Annotated[
         float | None,

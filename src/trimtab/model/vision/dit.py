@@ -68,7 +68,9 @@ class DiTBlock(nn.Module):
         nothing: PositionInputs,
     ) -> Float[Tensor, "images patches dim"]:
         """The residual path after this layer."""
-        shift, scale, gate, late_shift, late_scale, late_gate = self.modulation(condition)[:, None].chunk(6, 2)
+        shift, scale, gate, late_shift, late_scale, late_gate = self.modulation(condition)[:, None].chunk(
+            6, 2
+        )
 
         def attend(x: Tensor) -> Tensor:
             entered = (self.norm_attention(x) * (1 + scale) + shift).flatten(0, 1)

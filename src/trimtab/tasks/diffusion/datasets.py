@@ -322,5 +322,3 @@ def read_set(
             )
         )
     return PictureSet(name, joined(rows), classes)
-
-

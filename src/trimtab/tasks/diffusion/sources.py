@@ -43,7 +43,9 @@ def open_pictures(files: TrainCorpus | ValidFiles, *, key: str, seed: int) -> Im
         try:
             return _of_folder(files, given, seed=seed)
         except InputError as error:
-            raise InputError(*(replace(each, what=f"{key}: {each.what}") for each in error.problems)) from None
+            raise InputError(
+                *(replace(each, what=f"{key}: {each.what}") for each in error.problems)
+            ) from None
     return open_images(files, key=key, seed=seed, text=_name_of_labels(given))
 
 
@@ -92,7 +94,10 @@ def _of_folder(files: TrainCorpus | ValidFiles, folder: Path, *, seed: int) -> I
     pairs += [(str(path.relative_to(folder)), name) for name in classes for path in found[name]]
     if not pairs:
         raise input_error(
-            f"{folder}: no images", got=f"{len(names):,} other files", allowed=FORMS, fix="name another folder"
+            f"{folder}: no images",
+            got=f"{len(names):,} other files",
+            allowed=FORMS,
+            fix="name another folder",
         )
     listed = ListedPairs(folder, tuple(image for image, _ in pairs), tuple(label for _, label in pairs))
     weight = files.weight if isinstance(files, TrainCorpus) else 1.0

@@ -77,9 +77,7 @@ def samples_of(parts: Any, model: ImageDiffuser) -> np.ndarray:
     # The same noise in each row: what differs between rows is the class.
     keys = stream_keys(parts.recipe.seed, np.tile(np.arange(count), len(classes)))
     with autocast(parts.precision, parts.device):
-        images = sampled(
-            model, Wanted(labels, keys), parts.recipe.model.sampling, device=parts.device
-        )
+        images = sampled(model, Wanted(labels, keys), parts.recipe.model.sampling, device=parts.device)
     return grid_of(images, columns=count)
 
 

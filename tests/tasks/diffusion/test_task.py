@@ -1,0 +1,92 @@
+import pytest
+import torch
+
+from tests.diffusion_run import diffusion_recipe, with_model
+from tests.quick import quick
+from tests.short_run import model_sha
+from trimtab.build import build
+from trimtab.checkpoint.journal import read_journal
+from trimtab.launch import train
+from trimtab.replaying.replay import replay
+from trimtab.tasks.diffusion.task import DIFFUSION
+from trimtab.tasks.task import Batching, ComputesLoss, Datasets
+from trimtab.training.preflight import preflight
+
+
+def test_what_it_gives_a_run_is_what_every_run_asks_for(parts):
+    assert parts.task is DIFFUSION
+    assert isinstance(parts.datasets, Datasets)
+    assert isinstance(parts.batching, Batching)
+    assert isinstance(parts.stepper.loss, ComputesLoss)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    quick(
+        {
+            "flow": {},
+            "epsilon": {"prediction": "epsilon", "weighting": "min_snr"},
+            "v": {"prediction": "v", "weighting": "min_snr", "positions": "learned", "norm": "rms"},
+            "x0": {"prediction": "x0", "positions": "factorised", "activation": "swiglu"},
+            "dropout": {"dropout": 0.1, "qk_norm": False, "times": "logit_normal"},
+        },
+        "flow",
+        "v",
+    ),
+)
+def test_no_check_before_the_first_step_finds_anything(opened, changes):
+    parts = build(*with_model(opened, **changes))
+    assert [f"{each.code} {each.message}" for each in preflight(parts)] == []
+
+
+def test_a_run_leaves_scores_by_noise_and_a_grid_of_samples(diffusion_run):
+    evaluations = [*read_journal(diffusion_run / "evaluations.jsonl")]
+    assert [line["step"] for line in evaluations] == [3, 6]
+    bands = ["loss_0_25", "loss_25_50", "loss_50_75", "loss_75_100"]
+    for line in evaluations:
+        mean = sum(line[band] for band in bands) / 4
+        assert line["loss"] == pytest.approx(mean, rel=0.2)
+    from PIL import Image
+
+    with Image.open(diffusion_run / "samples" / "step-00000006.png") as grid:
+        assert grid.size == (2 * 18 + 2, 2 * 18 + 2)
+
+
+@pytest.mark.slow
+def test_a_run_that_resumes_and_a_replay_end_with_the_same_bits(diffusion_run, tmp_path):
+    recipe, run = diffusion_recipe(tmp_path / "again"), tmp_path / "run"
+    train(recipe, out=run, overrides=["length=3 steps"])
+    train(recipe, out=run, resume=True)
+    assert model_sha(run, 6) == model_sha(diffusion_run, 6)
+    assert replay(diffusion_run, step=4).fault == "no_spike"
+    for step in (3, 6):
+        name = f"samples/step-{step:08}.png"
+        assert (run / name).read_bytes() == (diffusion_run / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_it_learns_to_draw_shapes_of_the_class_that_is_asked_for(tmp_path, own_cache):
+    from trimtab.tasks.diffusion.generator import load_image_generator
+
+    changes = {
+        "model.dim": 64,
+        "model.heads": 4,
+        "model.layers": 3,
+        "model.feed_forward": 256,
+        "step.tokens_per_step": 48,
+        "step.optimizer.learning_rate": 0.002,
+        "length": "600 steps",
+        "evaluate.every": "300 steps",
+        "checkpoint.every": "600 steps",
+    }
+    run = train(diffusion_recipe(tmp_path, **changes), out=tmp_path / "run").run
+    images = load_image_generator(run).sample(["disk", "square"] * 16, steps=30)
+    light = torch.from_numpy(images[..., 0]).float() / 255 > 0.4
+    filled = []
+    for image in light:
+        rows, columns = (image.any(dim=each).nonzero()[:, 0] for each in (1, 0))
+        box = (rows.max() - rows.min() + 1) * (columns.max() - columns.min() + 1)
+        filled.append(float(image.sum() / box))
+    disks, squares = sum(filled[::2]) / 16, sum(filled[1::2]) / 16
+    # Of its box a disk fills pi / 4, a square all.
+    assert disks < 0.87 < squares
