@@ -18,54 +18,61 @@ class Sampler(StrEnum):
     DDIM = "ddim"
 
 
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder to write, which must not exist or be empty.")]
+Classes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--class", metavar="NAME", help="Class to sample; may be given more than once. By default every class."
+    ),
+]
+Count = Annotated[
+    int,
+    number_option("--count", Range(least=1, most=100_000), help="Images for each class.", fix="8 is usual"),
+]
+Guidance = Annotated[
+    float | None,
+    number_option(
+        "--guidance",
+        Range(least=0, most=100, whole=False),
+        help="Scale of classifier-free guidance; 1 is the model as it is.",
+        fix="1 to 5 is usual",
+        show_default="model.sampling.guidance of the run",
+    ),
+]
+Steps = Annotated[
+    int | None,
+    number_option(
+        "--steps",
+        Range(least=1, most=10_000),
+        help="Steps from noise to image.",
+        fix="20 to 100 is usual",
+        show_default="model.sampling.steps of the run",
+    ),
+]
+ImageSeed = Annotated[
+    int,
+    number_option(
+        "--seed",
+        Range(least=0, most=2**63 - 1),
+        help="Image N follows from the seed, N and its class.",
+        fix="any whole number, such as 1",
+    ),
+]
+
+
 def sample(
     run: Run,
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder to write, which must not exist or be empty.")
-    ],
-    class_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--class",
-            metavar="NAME",
-            help="Class to sample; may be given more than once. By default every class.",
-        ),
-    ] = None,
-    count: Annotated[
-        int,
-        number_option(
-            "--count", Range(least=1, most=100_000), help="Images for each class.", fix="8 is usual"
-        ),
-    ] = 8,
-    guidance: Annotated[
-        float | None,
-        number_option(
-            "--guidance",
-            Range(least=0, most=100, whole=False),
-            help="Scale of classifier-free guidance; 1 is the model as it is.",
-            fix="1 to 5 is usual",
-            show_default="model.sampling.guidance of the run",
-        ),
-    ] = None,
-    steps: Annotated[
-        int | None,
-        number_option(
-            "--steps",
-            Range(least=1, most=10_000),
-            help="Steps from noise to image.",
-            fix="20 to 100 is usual",
-            show_default="model.sampling.steps of the run",
-        ),
-    ] = None,
+    out: Out,
+    classes: Classes = None,
+    count: Count = 8,
+    guidance: Guidance = None,
+    steps: Steps = None,
     sampler: Annotated[
         Sampler | None, typer.Option(help="By default the one of the run (model.sampling.sampler).")
     ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Image N of a class follows from the seed, N and the class.")
-    ] = 1,
+    seed: ImageSeed = 1,
     nearest: Annotated[
-        bool,
-        typer.Option("--nearest", help="Also write the nearest training image of each sample beside it."),
+        bool, typer.Option("--nearest", help="Also find the nearest training image of each sample.")
     ] = False,
     device: Device = None,
 ) -> None:
@@ -78,7 +85,7 @@ def sample(
 
     progress = ConsoleProgress()
     asked = Asked(
-        classes=class_,
+        classes=classes,
         count=count,
         seed=seed,
         nearest=nearest,

@@ -40,7 +40,8 @@ def test_a_batch_is_what_every_step_asks_for(parts):
     assert isinstance(batch, Batch)
     assert batch.num_targets == batch.num_slots == batch.num_tokens == 6
     blank = batch.blank()
-    assert blank.static_key == batch.static_key and blank.num_targets == 0
+    assert blank.static_key == batch.static_key
+    assert blank.num_targets == 0
     assert float(parts.stepper.objective(blank).objective.detach()) == 0
     assert all(torch.equal(*pair) for pair in zip(batch.clone().tensors(), batch.tensors(), strict=True))
 
@@ -64,7 +65,8 @@ def test_classes_are_hidden_as_often_as_the_recipe_says_and_times_do_not_depend_
     keys, labels = np.arange(4000, dtype=np.uint64), np.ones(4000, np.int64)
     some, none = (Drawn(Process(), rate, nothing=7).of_training(keys, labels) for rate in (0.25, 0.0))
     assert float((some[1] == 7).mean()) == pytest.approx(0.25, abs=0.02)
-    assert {*some[1].tolist()} == {1, 7} and {*none[1].tolist()} == {1}
+    assert {*some[1].tolist()} == {1, 7}
+    assert {*none[1].tolist()} == {1}
     assert np.array_equal(some[0], none[0])
     assert abs(np.corrcoef(some[0], some[1])[0, 1]) < 0.05
 

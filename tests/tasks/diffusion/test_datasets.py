@@ -27,7 +27,8 @@ def test_an_image_has_other_noise_in_every_epoch_and_the_same_pixels(opened):
             found.setdefault(line, []).append(chunk.source.row(place))
     assert len(found) == size
     for first, second in found.values():
-        assert np.array_equal(first[8:], second[8:]) and not np.array_equal(first[:8], second[:8])
+        assert np.array_equal(first[8:], second[8:])
+        assert not np.array_equal(first[:8], second[:8])
 
 
 def test_a_damaged_image_is_dropped_in_training_and_refused_in_validation(tmp_path, own_cache):
@@ -52,7 +53,8 @@ def test_without_classes_there_is_only_the_number_for_none(tmp_path, own_cache):
         tmp_path, **{"data.train": [{"images": "train/disk"}], "data.valid": {"images": "valid/disk"}}
     )
     _, datasets = sources_of(tmp_path)
-    assert datasets.labels.names == () and datasets.nothing == 0
+    assert datasets.labels.names == ()
+    assert datasets.nothing == 0
     assert set(datasets.sample.target.values.tolist()) == {0}
     assert "without classes" in datasets.epoch_size
 

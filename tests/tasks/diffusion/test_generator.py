@@ -17,7 +17,8 @@ def generator(diffusion_run):
 
 def test_an_image_follows_from_seed_place_and_class_alone(generator):
     whole = generator.sample(["disk", "square", "disk"])
-    assert whole.shape == (3, 16, 16, 1) and whole.dtype == np.uint8
+    assert whole.shape == (3, 16, 16, 1)
+    assert whole.dtype == np.uint8
     # In another batch sums are made in another order.
     assert np.abs(generator.sample(["disk"]).astype(int) - whole[:1]).max() <= 1
     assert np.array_equal(generator.sample(["disk", "square", "disk"], seed=1), whole)
@@ -28,12 +29,14 @@ def test_an_image_follows_from_seed_place_and_class_alone(generator):
 
 def test_without_a_class_guidance_has_no_effect(generator):
     found = [generator.sample([None, None], guidance=scale) for scale in (0.0, 1.0, 5.0)]
-    assert np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
 
 
 def test_a_class_is_ignored_at_a_guidance_of_0(generator):
     found = [generator.sample([name], guidance=0.0) for name in ("disk", "square", None)]
-    assert np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ def test_a_grid_has_every_image_in_its_place():
     images = np.arange(3, dtype=np.uint8).reshape(3, 1, 1, 1) + np.zeros((3, 4, 5, 1), np.uint8)
     grid = grid_of(images, columns=2)
     assert grid.shape == (2 * 6 + 2, 2 * 7 + 2, 1)
-    assert (grid[2:6, 2:7] == 0).all() and (grid[2:6, 9:14] == 1).all() and (grid[8:12, 2:7] == 2).all()
+    assert (grid[2:6, 2:7] == 0).all()
+    assert (grid[2:6, 9:14] == 1).all()
+    assert (grid[8:12, 2:7] == 2).all()
     assert (grid[8:12, 9:14] == 255).all()
 
 

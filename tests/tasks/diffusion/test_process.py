@@ -68,7 +68,8 @@ def test_weights_are_finite_at_either_end_of_the_schedule(prediction, dtype):
     process = Process(prediction=prediction, weighting="min_snr")
     ends = torch.tensor([0.0, 1e-12, 1e-6, 1 - 1e-6, 1.0], dtype=dtype)
     weights = process.weight(ends)
-    assert weights.isfinite().all() and (weights >= 0).all()
+    assert weights.isfinite().all()
+    assert (weights >= 0).all()
     # SNR 0 at the last time and infinite at the first: the limits of the formulas.
     limits = {"epsilon": (0, 1), "x0": (5, 0), "v": (0, 0), "flow": (0, 0)}[prediction]
     assert weights[[0, -1]].tolist() == pytest.approx(limits, abs=1e-9)
@@ -92,7 +93,8 @@ def test_times_are_shifted_once_and_alike_in_training_and_sampling(shift, t):
 def test_times_have_the_distribution_of_the_recipe(times):
     uniform = (torch.arange(10_000, dtype=torch.float64) + 0.5) / 10_000
     found = Process(times=times).times_of(uniform)
-    assert (found > 0).all() and (found < 1).all()
+    assert (found > 0).all()
+    assert (found < 1).all()
     inside = float(((found > 0.25) & (found < 0.75)).double().mean())
     # The logit of a quarter is -ln 3, and a standard normal number is within ln 3 with probability 0.728.
     assert inside == pytest.approx({"uniform": 0.5, "logit_normal": 0.728}[times], abs=0.001)
@@ -100,7 +102,8 @@ def test_times_have_the_distribution_of_the_recipe(times):
 
 def test_sampling_by_epsilon_starts_where_the_image_still_matters():
     grid = Process(prediction="epsilon").grid(10)
-    assert float(grid[0]) == LAST_OF_EPSILON and float(grid[-1]) == 0
+    assert float(grid[0]) == LAST_OF_EPSILON
+    assert float(grid[-1]) == 0
     assert float(Process().grid(10)[0]) == 1
 
 

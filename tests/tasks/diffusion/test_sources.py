@@ -21,7 +21,8 @@ def test_subfolders_are_classes_and_a_folder_alone_has_none(tmp_path):
     write_shapes(tmp_path / "by_class", 2)
     corpus = opened(tmp_path / "by_class")
     assert [*labels_in(corpus)] == ["disk", "disk", "square", "square"]
-    assert corpus.name == "by_class" and corpus.place(0).endswith("disk/000.png")
+    assert corpus.name == "by_class"
+    assert corpus.place(0).endswith("disk/000.png")
     assert [*labels_in(opened(tmp_path / "by_class" / "disk"))] == ["", ""]
 
 
@@ -84,7 +85,9 @@ def test_any_kind_of_image_becomes_a_square(tmp_path, image, channels, fit):
     config = ImageConfig(fit=fit, size=16, channels=channels, augment=None)
     found, label = opened(tmp_path).image(0, config, np.random.default_rng(1))
     pixels = squared(found, config)
-    assert pixels.shape == (16, 16, config.num_channels) and pixels.dtype == np.uint8 and label == ""
+    assert pixels.shape == (16, 16, config.num_channels)
+    assert pixels.dtype == np.uint8
+    assert label == ""
 
 
 def test_the_square_is_the_middle_of_a_wide_image_or_has_margins_like_its_edge():
@@ -94,7 +97,9 @@ def test_the_square_is_the_middle_of_a_wide_image_or_has_margins_like_its_edge()
     given = {"size": 16, "channels": "grey", "augment": None}
     assert (squared(image, ImageConfig(fit="crop", **given)) == 200).mean() > 0.9
     whole = squared(image, ImageConfig(fit="longest", **given))[..., 0]
-    assert (whole[:4] == 50).all() and (whole[-4:] == 50).all() and whole[8, 8] == 200
+    assert (whole[:4] == 50).all()
+    assert (whole[-4:] == 50).all()
+    assert whole[8, 8] == 200
 
 
 @pytest.mark.parametrize(
@@ -121,4 +126,5 @@ def test_an_image_is_turned_upright_as_its_exif_data_say(tmp_path):
     config = ImageConfig(fit="crop", size=16, channels="grey", augment=None)
     found, _ = opened(tmp_path).image(0, config, np.random.default_rng(1))
     upright = squared(found, config)[..., 0]
-    assert upright[:4].mean() < 20 and upright[-4:].mean() > 235
+    assert upright[:4].mean() < 20
+    assert upright[-4:].mean() > 235
