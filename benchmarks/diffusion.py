@@ -81,7 +81,12 @@ def recipe_of(args):
         },
         "step": {
             "tokens_per_step": 16 if dry else 256,
-            "optimizer": {"kind": "adamw", "learning_rate": 5.0e-4, "betas": [0.9, 0.99], "weight_decay": 0.03},
+            "optimizer": {
+                "kind": "adamw",
+                "learning_rate": 5.0e-4,
+                "betas": [0.9, 0.99],
+                "weight_decay": 0.03,
+            },
             "schedule": {"kind": "cosine", "warmup": "2 steps" if dry else "0.2 minutes"},
             "ema": {"decay": 0.9995},
         },

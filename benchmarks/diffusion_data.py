@@ -4,9 +4,9 @@
     python benchmarks/diffusion_data.py --digits usr/share/doc/opencv-doc/examples/data/digits.png \
         --font usr/share/fonts/truetype/noto/NotoColorEmoji.ttf --out DIR
 
-Of the 5,000 digits (20 by 20 pixels) every tenth is held out; of the emoji every twentieth. The class of an emoji is the
-first of a few words that its Unicode name has. With --scikit-learn the 1,797 digits of scikit-learn (8 by 8 pixels) are
-written too, for a run on a CPU.
+Of the 5,000 digits (20 by 20 pixels) every tenth is held out; of the emoji every twentieth. The class of an emoji is
+the first of a few words that its Unicode name has. With --scikit-learn the 1,797 digits of scikit-learn (8 by 8 pixels)
+are written too, for a run on a CPU.
 """
 
 import argparse
@@ -20,8 +20,36 @@ CELL, PER_DIGIT = 20, 500
 STRIKE = 109
 """The one size of the bitmaps in Noto Color Emoji."""
 WORDS = (
-    *("FLAG", "CLOCK", "CAT", "FACE", "HAND", "HEART", "MAN", "WOMAN", "PERSON", "BOOK", "ARROW", "SQUARE", "CIRCLE"),
-    *("MOON", "SIGN", "BOX", "CAR", "TRAIN", "HOUSE", "BALL", "TREE", "FISH", "BIRD", "BOTTLE", "HAT", "SHOE"),
+    *(
+        "FLAG",
+        "CLOCK",
+        "CAT",
+        "FACE",
+        "HAND",
+        "HEART",
+        "MAN",
+        "WOMAN",
+        "PERSON",
+        "BOOK",
+        "ARROW",
+        "SQUARE",
+        "CIRCLE",
+    ),
+    *(
+        "MOON",
+        "SIGN",
+        "BOX",
+        "CAR",
+        "TRAIN",
+        "HOUSE",
+        "BALL",
+        "TREE",
+        "FISH",
+        "BIRD",
+        "BOTTLE",
+        "HAT",
+        "SHOE",
+    ),
 )
 OTHER = "OTHER"
 

@@ -22,7 +22,9 @@ Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder to write, which m
 Classes = Annotated[
     list[str] | None,
     typer.Option(
-        "--class", metavar="NAME", help="Class to sample; may be given more than once. By default every class."
+        "--class",
+        metavar="NAME",
+        help="Class to sample; may be given more than once. By default every class.",
     ),
 ]
 Count = Annotated[

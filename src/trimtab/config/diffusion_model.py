@@ -55,9 +55,9 @@ class DiffusionModel(Settings):
     """Fills dim, heads, layers and feed_forward; what is written beside it wins."""
     prediction: Prediction = "flow"
     """What the model predicts of an image with noise. `flow` is the velocity from the image to the noise on a straight
-    line (rectified flow, arXiv 2209.03003; flow matching, arXiv 2210.02747). `epsilon` (the noise, arXiv 2006.11239), `x0`
-    (the image) and `v` (arXiv 2202.00512, section 4) are on the cosine schedule, with `cos(pi t / 2)` of the image and
-    `sin(pi t / 2)` of the noise at time t from 0 to 1."""
+    line (rectified flow, arXiv 2209.03003; flow matching, arXiv 2210.02747). `epsilon` (the noise, arXiv 2006.11239),
+    `x0` (the image) and `v` (arXiv 2202.00512, section 4) are on the cosine schedule, with `cos(pi t / 2)` of the image
+    and `sin(pi t / 2)` of the noise at time t from 0 to 1."""
     times: Literal["uniform", "logit_normal"] = "uniform"
     """Distribution of the times that are trained on; `logit_normal` has more of the middle (arXiv 2403.03206, section
     3.1)."""

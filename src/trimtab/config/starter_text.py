@@ -211,7 +211,7 @@ DIFFUSION = """\
 # A recipe for trimtab: one file that says the whole run of a diffusion model, which makes small images.
 #
 #   trimtab train recipe.yaml --smoke      overfit one batch in about a minute to check the whole pipeline
-#   trimtab train recipe.yaml              the run; it becomes the folder runs/recipe, with samples in runs/recipe/samples
+#   trimtab train recipe.yaml              the run; it becomes the folder runs/recipe, with samples in it
 #   trimtab sample runs/recipe --out samples
 #   trimtab sample runs/recipe --class cat --guidance 3 --nearest --out cats
 #

@@ -37,14 +37,14 @@ def test_a_damaged_image_is_dropped_in_training_and_refused_in_validation(tmp_pa
     _, datasets = sources_of(tmp_path)
     assert [each.reason for each in datasets.sample.dropped] == ["unreadable image"]
     Image.new("L", (1, 1)).save(tmp_path / "valid" / "square" / "001.png")
-    with pytest.raises(InputError, match="data.valid: .*001.png: too small"):
+    with pytest.raises(InputError, match=r"data.valid: .*001.png: too small"):
         sources_of(tmp_path)
 
 
 def test_a_class_that_is_not_trained_on_is_refused(tmp_path, own_cache):
     diffusion_recipe(tmp_path)
     (tmp_path / "valid" / "disk").rename(tmp_path / "valid" / "ring")
-    with pytest.raises(InputError, match="data.valid: .*ring.*a class that the training data does not have"):
+    with pytest.raises(InputError, match=r"data.valid: .*ring.*a class that the training data does not have"):
         sources_of(tmp_path)
 
 

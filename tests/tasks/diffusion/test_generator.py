@@ -1,13 +1,8 @@
-import json
-
 import numpy as np
 import pytest
-from PIL import Image
 
 from trimtab.errors import InputError
-from trimtab.progress import Silent
 from trimtab.tasks.diffusion.generator import load_image_generator
-from trimtab.tasks.diffusion.write_samples import Asked, write_samples
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +55,7 @@ def test_guidance_is_refused_where_no_class_was_ever_hidden(generator):
 
     model = generator.recipe.model.model_copy(update={"class_dropout": 0.0})
     without = replace(generator, recipe=generator.recipe.model_copy(update={"model": model}))
-    with pytest.raises(InputError, match="class_dropout: 0.1"):
+    with pytest.raises(InputError, match=r"class_dropout: 0.1"):
         without.sample(["disk"], guidance=3.0)
     assert len(without.sample(["disk"], guidance=1.0)) == 1
 
@@ -71,25 +66,6 @@ def test_the_nearest_of_a_training_image_is_itself(generator):
     found = generator.nearest(pixels[[5, 40]])
     assert [each.place for each in found] == [places[5], places[40]]
     assert [each.distance for each in found] == [0, 0]
-
-
-def test_samples_are_written_with_their_classes_and_nearest_training_images(diffusion_run, tmp_path):
-    out = tmp_path / "samples"
-    asked = Asked(count=3, nearest=True, steps=2)
-    told = write_samples(diffusion_run, out, asked=asked, progress=Silent())
-    assert told.startswith("6 images")
-    lines = [json.loads(line) for line in (out / "samples.jsonl").read_text().splitlines()]
-    assert [line["label"] for line in lines] == ["disk"] * 3 + ["square"] * 3
-    assert all(line["distance"] > 0 and line["nearest"].endswith(".png") for line in lines)
-    with Image.open(out / lines[4]["image"]) as image:
-        pixels = np.asarray(image)
-    with Image.open(out / "grid.png") as grid:
-        assert grid.size == (3 * 18 + 2, 2 * 18 + 2)
-        assert np.array_equal(np.asarray(grid)[20:36, 20:36], pixels)
-    with Image.open(out / "nearest.png") as grid:
-        assert grid.size == (3 * 18 + 2, 4 * 18 + 2)
-    with pytest.raises(InputError, match="is not empty"):
-        write_samples(diffusion_run, out, asked=asked, progress=Silent())
 
 
 def test_other_runs_and_other_classes_are_refused(diffusion_run, tmp_path):

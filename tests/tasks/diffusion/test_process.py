@@ -48,8 +48,8 @@ def test_slopes_are_the_derivative_of_the_noised_image(prediction, t, x0, epsilo
 
 @pytest.mark.parametrize("gamma", [1.0, 5.0])
 def test_min_snr_weights_are_those_of_the_paper(gamma):
-    """Hang et al. 2023, arXiv 2303.09556, section 3.4: min(SNR, gamma) for x0, divided by SNR for epsilon and by SNR + 1
-    for v; for flow, x0 = x - t u says that an error of u is one of x0 divided by t."""
+    """Hang et al. 2023, arXiv 2303.09556, section 3.4: min(SNR, gamma) for x0, divided by SNR for epsilon and by SNR +
+    1 for v; for flow, x0 = x - t u says that an error of u is one of x0 divided by t."""
     t = torch.linspace(0.01, 0.98, 200, dtype=torch.float64)
     snr = (torch.pi / 2 * t).tan() ** -2
     bounded = snr.clamp(max=gamma)

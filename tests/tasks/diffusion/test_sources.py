@@ -51,7 +51,7 @@ def test_a_list_names_images_and_their_labels(tmp_path, name):
 def test_what_leaves_open_the_class_of_an_image_is_refused(tmp_path):
     write_shapes(tmp_path / "mixed", 1)
     Image.new("L", (16, 16)).save(tmp_path / "mixed" / "loose.png")
-    with pytest.raises(InputError, match="data.train.0: .*images beside folders"):
+    with pytest.raises(InputError, match=r"data.train.0: .*images beside folders"):
         opened(tmp_path / "mixed")
     write_shapes(tmp_path / "empty", 1)
     (tmp_path / "empty" / "triangle").mkdir()

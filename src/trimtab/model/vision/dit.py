@@ -26,8 +26,8 @@ FREQUENCIES = 256
 TIME_SCALE = 1000.0
 """Times from 0 to 1 have the frequencies of the thousand steps that were usual."""
 FIRST_STD = 0.1
-"""Of an untrained model's output where vectors have unit variance: so small that its loss is that of predicting 0. Zero,
-as in the paper, would hide what lies before from the first gradient."""
+"""Of an untrained model's output where vectors have unit variance: so small that its loss is that of predicting 0.
+Zero, as in the paper, would hide what lies before from the first gradient."""
 
 
 class PlainNorm(nn.Module):

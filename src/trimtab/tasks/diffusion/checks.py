@@ -7,6 +7,7 @@ import torch
 
 from trimtab.finding import Finding
 from trimtab.run_findings.preflight import GREY_AS_RGB
+from trimtab.step.precision import autocast
 from trimtab.tasks.diffusion.batches import DiffusionBatch
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import hidden, hidden_in_training
@@ -28,8 +29,8 @@ def data_checks(parts: Checked) -> Iterator[Finding]:
 
 
 def images_are_apart(parts: Checked) -> Iterator[Finding]:
-    """With other pixels, times or classes of every other image, what is predicted of these changes and the rest does
-    not."""
+    """With other pixels or classes of every other image, what is predicted of these changes and the rest does not; and
+    another time alone changes what is predicted of the same numbers."""
     batch = parts.examples.few()
     before = hidden_in_training(parts, batch)
     typical = float(before.norm(dim=1).mean())
@@ -39,6 +40,14 @@ def images_are_apart(parts: Checked) -> Iterator[Finding]:
         if len(others):
             yield from others_seen(float(others.max()) / typical, bound=UNSEEN[parts.precision])
         yield from not_seen(what, float(own.max()) / typical)
+    with torch.no_grad(), autocast(parts.precision, parts.device):
+        x, later = parts.model.noised(batch).x, 0.95 - 0.9 * batch.times
+        change = parts.model.predict(x, later, batch.labels) - parts.model.predict(
+            x, batch.times, batch.labels
+        )
+    yield from not_seen(
+        "time, of the same image with noise", float(change.flatten(1).norm(dim=1).max()) / typical
+    )
 
 
 def changes(batch: DiffusionBatch, *, nothing: int) -> Iterator[tuple[str, DiffusionBatch]]:
@@ -46,7 +55,6 @@ def changes(batch: DiffusionBatch, *, nothing: int) -> Iterator[tuple[str, Diffu
     every_other = torch.arange(len(batch.labels), device=batch.device) % 2 == 0
     pixels = torch.where(every_other[:, None, None, None], 255 - batch.pixels.flip(2), batch.pixels)
     yield "image", replace(batch, pixels=pixels)
-    yield "time", replace(batch, times=torch.where(every_other, 0.95 - 0.9 * batch.times, batch.times))
     if nothing:
         other = torch.where(batch.labels == nothing, 0, nothing)
         yield "class", replace(batch, labels=torch.where(every_other, other, batch.labels))

@@ -21,8 +21,8 @@ def normals(keys: Int[Tensor, "images"], count: int) -> Float[Tensor, "images co
     """So many standard normal numbers for each key, float32, on the device of the keys; the first ones do not depend on
     the count.
 
-    Box and Muller 1958, of the words of SplitMix64 (`data.order.uniform` has them on the host). Of 24 bits, so that none
-    is beyond 5.9 standard deviations.
+    Box and Muller 1958, of the words of SplitMix64 (`data.order.uniform` has them on the host). Of 24 bits, so that
+    none is beyond 5.9 standard deviations.
     """
     index = torch.arange(1, -(-count // 2) + 1, device=keys.device)
     words = mixed(keys[:, None] + index * GOLDEN)

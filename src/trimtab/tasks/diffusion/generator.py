@@ -65,8 +65,8 @@ class ImageGenerator:
         sampler: str | None = None,
     ) -> np.ndarray:
         """An image for each of these classes (None for no class), `images side side channels`, uint8; what is not given
-        is as the recipe has it (`model.sampling`). Image number N follows from seed, N and its class, however many there
-        are. Raises InputError for a class that the model does not know, and for settings that it cannot have."""
+        is as the recipe has it (`model.sampling`). Image number N follows from seed, N and its class, however many
+        there are. Raises InputError for a class that the model does not know, and for settings that it cannot have."""
         wanted = Wanted(
             self.numbers(classes),
             stream_keys(whole_number(seed, name="seed", least=0, fix="seed=1"), np.arange(len(classes))),
@@ -117,8 +117,8 @@ class ImageGenerator:
         return model.sampling.model_copy(update=changed)
 
     def nearest(self, images: np.ndarray) -> list[Nearest]:
-        """For each of these images the training image with the nearest pixels; reads all training images, and leaves out
-        those that cannot be read, as training did."""
+        """For each of these images the training image with the nearest pixels; reads all training images, and leaves
+        out those that cannot be read, as training did."""
         places, pixels = self.training_images
         numbers, distances = nearest(images.reshape(len(images), -1), pixels.reshape(len(pixels), -1))
         return [
@@ -149,8 +149,8 @@ class ImageGenerator:
 
 
 def load_image_generator(spec: Path | str, *, device: str | None = None) -> ImageGenerator:
-    """The model of `RUN`, `RUN@last` or `RUN@500` (`:raw` for the weights without their moving average); on a GPU in half
-    precision.
+    """The model of `RUN`, `RUN@last` or `RUN@500` (`:raw` for the weights without their moving average); on a GPU in
+    half precision.
 
     Raises InputError if there is no such run or checkpoint, it makes no images, the checkpoint is damaged, or recipe or
     classes are not those that it was trained with.

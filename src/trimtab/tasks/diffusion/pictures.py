@@ -31,8 +31,8 @@ def png_of(pixels: np.ndarray) -> bytes:
 
 
 def nearest(images: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each of `images numbers`, uint8, the number of the one of `among` with the smallest Euclidean distance, int64,
-    and the root mean square of the differences, in levels from 0 to 255."""
+    """For each of `images numbers`, uint8, the number of the one of `among` with the smallest Euclidean distance,
+    int64, and the root mean square of the differences, in levels from 0 to 255."""
     given, others = images.astype(np.float32), among.astype(np.float32)
     best, distances = np.zeros(len(given), np.int64), np.full(len(given), np.inf)
     lengths = np.square(given).sum(1)

@@ -56,8 +56,8 @@ class Process:
         return LAST_OF_EPSILON if self.prediction == "epsilon" else 1.0
 
     def factors(self, t: Tensor) -> tuple[Tensor, Tensor]:
-        """alpha and sigma: `1 - t` and `t` on the straight line of rectified flow (arXiv 2209.03003, equation 1), or the
-        cosine and the sine of `pi t / 2`, whose squares add up to 1 (arXiv 2202.00512, section 4)."""
+        """alpha and sigma: `1 - t` and `t` on the straight line of rectified flow (arXiv 2209.03003, equation 1), or
+        the cosine and the sine of `pi t / 2`, whose squares add up to 1 (arXiv 2202.00512, section 4)."""
         if self.prediction == "flow":
             return 1 - t, t
         angle = t * (math.pi / 2)
@@ -108,8 +108,8 @@ class Process:
     def weight(self, t: Float[Tensor, "images"]) -> Float[Tensor, "images"]:
         """By what the squared error of an image is multiplied in the objective.
 
-        Min-SNR (Hang et al. 2023, arXiv 2303.09556, section 3.4) weights the error of x0 by `min(SNR, gamma)`. Brought to
-        what is predicted, by the square of how far x0 moves with it, that is `min(SNR, gamma) / SNR` for epsilon,
+        Min-SNR (Hang et al. 2023, arXiv 2303.09556, section 3.4) weights the error of x0 by `min(SNR, gamma)`. Brought
+        to what is predicted, by the square of how far x0 moves with it, that is `min(SNR, gamma) / SNR` for epsilon,
         `min(SNR, gamma) / (SNR + 1)` for v, and `min(SNR, gamma) sigma²` for flow. Finite at every time, where SNR is 0
         (there the weight of epsilon is its limit, 1) and where it is infinite.
         """

@@ -1,5 +1,6 @@
 """From noise to images by a model's predictions."""
 
+import itertools
 from collections.abc import Callable
 from typing import assert_never
 
@@ -24,10 +25,10 @@ def sample(
     steps: int = 50,
     clip: float | None = None,
 ) -> Float[Tensor, "images *shape"]:
-    """What the noise becomes in so many steps, in its precision. With `clip` the image that is predicted at each step is
-    kept between minus and plus this number, which all images are (arXiv 2205.11487, section 2.3)."""
+    """What the noise becomes in so many steps, in its precision. With `clip` the image that is predicted at each step
+    is kept between minus and plus this number, which all images are (arXiv 2205.11487, section 2.3)."""
     x, times = noise, process.grid(steps).tolist()
-    for now, after in zip(times, times[1:], strict=False):
+    for now, after in itertools.pairwise(times):
         t = torch.full((len(x),), now, dtype=x.dtype, device=x.device)
         broadcast = t.view(-1, *[1] * (x.ndim - 1))
         found = process.split(x, predict(x, t), broadcast)
@@ -69,8 +70,8 @@ def guided(
     nothing: int,
 ) -> Predict:
     """The predictions of a model for these labels, moved away from those for no class, which is label `nothing`, by a
-    scale (Ho and Salimans 2022, arXiv 2207.12598, equation 6, whose w is `scale - 1`). Of a scale of 1 or 0, and where no
-    image has a class, each pass has one half of the images."""
+    scale (Ho and Salimans 2022, arXiv 2207.12598, equation 6, whose w is `scale - 1`). Of a scale of 1 or 0, and where
+    no image has a class, each pass has one half of the images."""
     unknown = torch.full_like(labels, nothing)
     if scale == 1 or bool((labels == nothing).all()):
         return lambda x, t: conditional(x, t, labels)

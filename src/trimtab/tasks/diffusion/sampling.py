@@ -27,7 +27,7 @@ class Wanted:
 
 @torch.no_grad()
 def sampled(model: ImageDiffuser, wanted: Wanted, settings: Sampling, *, device: torch.device) -> np.ndarray:
-    """The images, `images side side channels`, uint8. Each follows from its label and its key alone, but for rounding."""
+    """The images, `images side side channels`, uint8; each follows from its label and key alone, but for rounding."""
     found = [np.empty((0, model.side, model.side, model.channels), np.uint8)]
     for part in slices(len(wanted.labels), IMAGES_AT_ONCE.get(device.type, 128)):
         labels = torch.from_numpy(wanted.labels[part]).to(device)

@@ -26,7 +26,7 @@ from trimtab.tasks.recognition.sources import (
 
 LABEL = "label"
 """Of an image in a JSONL file; `text` means it too, as for recognition."""
-FORMS = "a folder with a subfolder for each class, a folder of images, a .tsv (path, tab, label), or a .jsonl (image, label)"
+FORMS = "a folder with a subfolder for each class, a folder of images, a .tsv (path, label), or a .jsonl (image, label)"
 
 
 def open_pictures(files: TrainCorpus | ValidFiles, *, key: str, seed: int) -> ImageCorpus:
@@ -118,8 +118,8 @@ def labels_in(corpus: ImageCorpus) -> Iterator[str]:
 
 
 def squared(image: Image.Image, config: ImageConfig) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """`size size channels`: the middle of the image for `fit: crop`, or all of it with margins of the median color of its
-    edges for `longest`."""
+    """`size size channels`: the middle of the image for `fit: crop`, or all of it with margins of the median color of
+    its edges for `longest`."""
     size = config.size
     if config.fit == "crop":
         pixels = np.asarray(ImageOps.fit(image, (size, size), method=Image.Resampling.BICUBIC))

@@ -69,8 +69,8 @@ def name_of_band(band: int) -> str:
 
 
 def samples_of(parts: Any, model: ImageDiffuser) -> np.ndarray:
-    """A grid of `evaluate.samples` images of each class, of the first classes where there are many: a row a class, always
-    of the same noise."""
+    """A grid of `evaluate.samples` images of each class, of the first classes where there are many: a row a class,
+    always of the same noise."""
     count, names = parts.recipe.evaluate.samples, parts.datasets.labels.names
     classes = [*range(len(names))][:MOST_CLASSES] or [model.nothing]
     labels = np.repeat(np.array(classes, np.int64), count)

@@ -35,8 +35,8 @@ def write_samples(
     """Writes `00000.png` and so on, `grid.png`, `samples.jsonl` and, where it is asked for, `nearest.png` into a new
     folder; gives what was written, in words.
 
-    Raises InputError for a folder that is not empty, for what `load_image_generator` and `ImageGenerator.sample` refuse,
-    and where the training images are gone.
+    Raises InputError for a folder that is not empty, for what `load_image_generator` and `ImageGenerator.sample`
+    refuse, and where the training images are gone.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise input_error(
@@ -71,7 +71,8 @@ def write_samples(
         rows = [pairs[:, start : start + asked.count] for start in range(0, len(labels), asked.count)]
         stacked = np.concatenate([row.reshape(-1, *images.shape[1:]) for row in rows])
         (out / "nearest.png").write_bytes(png_of(grid_of(stacked, columns=asked.count)))
-        told += f"; nearest training images in nearest.png, {min(each.distance for each in found):.1f} levels away or more"
+        least = min(each.distance for each in found)
+        told += f"; nearest training images in nearest.png, {least:.1f} levels away or more"
     return told
 
 
