@@ -9,7 +9,7 @@ from trimtab.launch import train
 @pytest.fixture(scope="module")
 def run(own_cache, tmp_path_factory):
     folder = tmp_path_factory.mktemp("diffuser")
-    changes = {"length": "2 steps", "step.schedule.warmup": "1 steps", "evaluate.samples": 0}
+    changes = {"length": "6 steps", "evaluate.every": "6 steps", "evaluate.samples": 0}
     return train(diffusion_recipe(folder, **changes), out=folder / "run").run
 
 

@@ -30,7 +30,6 @@ def test_what_it_gives_a_run_is_what_every_run_asks_for(parts):
             "x0": {"prediction": "x0", "positions": "factorised", "activation": "swiglu"},
             "dropout": {"dropout": 0.1, "qk_norm": False, "times": "logit_normal"},
         },
-        "flow",
         "v",
     ),
 )
