@@ -187,7 +187,9 @@ def init_dit(model: DiT, config: DiffusionModel, *, generator: torch.Generator) 
     xavier(model.project, width=config.dim, gain=1.0, generator=generator)
     for linear in (model.time_in, model.time_out):
         xavier(linear, width=config.dim, gain=1.0, generator=generator)
-    drawn(model.classes.weight, 0.02)
+    # Of the size of the vectors of times: of 0.02, as in the paper, where both are small, hundreds of updates pass
+    # before the class shows in what is sampled.
+    drawn(model.classes.weight, 1.0)
     for each in (model, *model.blocks):
         assert isinstance(each, DiT | DiTBlock)
         each.modulation.weight.zero_()
