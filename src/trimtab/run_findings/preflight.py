@@ -34,7 +34,7 @@ EXAMPLES_DROPPED = RunFinding(
     ),
 )
 
-GREY_AS_RGB = RunFinding(
+GREY_IMAGES_AS_RGB = RunFinding(
     code="D212",
     name="grey-images-as-rgb",
     severity="warning",
@@ -372,7 +372,7 @@ DECODING_FAILS = RunFinding(
 ALL = (
     UNKNOWN_PIECES,
     EXAMPLES_DROPPED,
-    GREY_AS_RGB,
+    GREY_IMAGES_AS_RGB,
     BLANK_VALIDATION_LINES,
     VALIDATION_SET_WITHOUT_TAGS,
     VALIDATION_IN_TRAINING,

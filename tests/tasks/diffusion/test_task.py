@@ -54,7 +54,7 @@ def test_a_run_leaves_scores_by_noise_and_a_grid_of_samples(diffusion_run):
 @pytest.mark.slow
 def test_a_run_that_resumes_and_a_replay_end_with_the_same_bits(diffusion_run, tmp_path):
     recipe, run = diffusion_recipe(tmp_path / "again"), tmp_path / "run"
-    train(recipe, out=run, overrides=["length=3 steps"])
+    train(recipe, out=run, overrides=["length=4 steps"])
     train(recipe, out=run, resume=True)
     assert model_sha(run, 6) == model_sha(diffusion_run, 6)
     assert replay(diffusion_run, step=4).fault == "no_spike"

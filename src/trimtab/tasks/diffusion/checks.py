@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 
 from trimtab.finding import Finding
-from trimtab.run_findings.preflight import GREY_AS_RGB
+from trimtab.run_findings.preflight import GREY_IMAGES_AS_RGB
 from trimtab.step.precision import autocast
 from trimtab.tasks.diffusion.batches import DiffusionBatch
 from trimtab.tasks.examples import Checked
@@ -25,7 +25,9 @@ def data_checks(parts: Checked) -> Iterator[Finding]:
         return
     pixels = parts.datasets.sample_pixels.reshape(-1, channels)
     if (pixels == pixels[:, :1]).all():
-        yield GREY_AS_RGB.found(f"the first {len(parts.datasets.sample.target):,} images have no color")
+        yield GREY_IMAGES_AS_RGB.found(
+            f"the first {len(parts.datasets.sample.target):,} images have no color"
+        )
 
 
 def images_are_apart(parts: Checked) -> Iterator[Finding]:
