@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
-from trimtab.checks.evidence import Paper
+from trimtab.checks.evidence import Arithmetic, Paper
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import root
 from trimtab.checks.read.flow.slices import plain
@@ -38,6 +38,10 @@ RULE = Rule(
     "any loss telling. A diffusion model has one loss, a squared error that can be measured on held-out images, and "
     "covers the data.",
     evidence=(
+        Arithmetic(
+            "At the equilibrium the discriminator says 1/2 of every image, so that its loss is 2 ln 2 = 1.386; a "
+            "discriminator that has learned nothing says 1/2 too, and has the same loss."
+        ),
         Paper(
             "https://arxiv.org/abs/2105.05233",
             "Diffusion models had a better FID than the best GANs on ImageNet, and a higher recall: they cover more of "
