@@ -20,7 +20,7 @@ OF_SCRIPTS: Final = frozenset(
         "L115", "L116", "L117", "M122", "M123", "M124", "M311", "M319", "P305", "P306", "P308", "P309", "P310", "P311",
         "S119", "S121", "S137", "S138", "S139", "S141", "S143", "S144", "S145", "S146", "S147", "S148",
         "S153", "S154", "S155", "S156", "K112",
-        "M320", "X104", "X106", "L121",
+        "M320", "X104", "X106", "L123",
     }
 )  # fmt: skip
 """Rules that look only at what a script does: for other files they are not even loaded."""

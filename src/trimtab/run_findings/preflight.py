@@ -35,7 +35,7 @@ EXAMPLES_DROPPED = RunFinding(
 )
 
 GREY_IMAGES_AS_RGB = RunFinding(
-    code="D212",
+    code="D213",
     name="grey-images-as-rgb",
     severity="warning",
     when="before the first step",

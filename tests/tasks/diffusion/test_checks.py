@@ -59,7 +59,7 @@ def test_grey_images_in_three_channels_are_told(opened):
         update={"images": parts.recipe.data.images.model_copy(update={"channels": "rgb"})}
     )
     parts.recipe = parts.recipe.model_copy(update={"data": data})
-    assert [each.code for each in data_checks(parts)] == ["D212"]
+    assert [each.code for each in data_checks(parts)] == ["D213"]
     source.values[9] ^= 1
     parts.datasets = replace(parts.datasets)
     assert [*data_checks(parts)] == []

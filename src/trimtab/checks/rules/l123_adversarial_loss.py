@@ -1,4 +1,4 @@
-"""L121 adversarial-loss"""
+"""L123 adversarial-loss"""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ _ADVERSARIAL = (
 _PLAIN = "    loss = F.mse_loss(net(x), x)\n"
 
 RULE = Rule(
-    code="L121",
+    code="L123",
     name="adversarial-loss",
     severity="note",
     message="a generator is trained against a discriminator (a GAN): the loss does not tell whether it improves",
