@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from trimtab.shortlisting import build_shortlist as build_shortlist
     from trimtab.tasks.classification.classifier import load_classifier as load_classifier
     from trimtab.tasks.detection.detector import load_detector as load_detector
+    from trimtab.tasks.diffusion.generator import load_image_generator as load_image_generator
     from trimtab.tasks.recognition.recognizer import load_recognizer as load_recognizer
     from trimtab.tuning.largest import find_micro_batch as find_micro_batch
     from trimtab.tuning.largest import find_rank as find_rank
@@ -96,6 +97,7 @@ HOMES = {
     "generate": "trimtab.inference.generating",
     "load_classifier": "trimtab.tasks.classification.classifier",
     "load_detector": "trimtab.tasks.detection.detector",
+    "load_image_generator": "trimtab.tasks.diffusion.generator",
     "load_recognizer": "trimtab.tasks.recognition.recognizer",
     "load_generator": "trimtab.inference.generating",
     "Mbr": "trimtab.decode.mbr",

@@ -31,3 +31,22 @@ def test_the_share_of_the_first_weights_is_that_of_the_average_itself(decay, ref
         mean = d * mean
     share = of_first_weights(Ema(decay=decay, warmup=warmup), refreshes)
     assert share == pytest.approx(mean) or (mean <= share <= MOST_OF_FIRST_WEIGHTS)
+
+
+@pytest.mark.parametrize(
+    ("given", "fix"),
+    [
+        (["length=10 steps"], "lower `step.ema.every`"),
+        (["length=2 steps", "step.ema.every=1"], "raise `length`, or keep no average"),
+        (
+            ["step.ema.every=1", "step.ema.warmup=false", "step.ema.decay=0.9999"],
+            "leave `step.ema.warmup` on",
+        ),
+    ],
+)
+def test_the_fix_is_one_that_is_left(given, fix):
+    with pytest.raises(InputError) as caught:
+        parse_recipe(RECIPE, overrides=[*given, "step.schedule.warmup=1 steps"])
+    assert fix in "\n".join(problem.fix for problem in caught.value.problems)
+    if "keep no average" in fix:
+        parse_recipe(RECIPE, overrides=["length=2 steps", "step.ema=null", "step.schedule.warmup=1 steps"])

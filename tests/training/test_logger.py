@@ -31,3 +31,16 @@ def test_what_was_written_is_on_the_disk_after_it_is_closed(tmp_path):
     logger.metrics.write({"step": 1})
     logger.close()
     assert list(read_journal(tmp_path / "metrics.jsonl")) == [{"step": 1}]
+
+
+def test_samples_are_pictures_by_step_and_a_place_that_cannot_be_written_ends_nothing(tmp_path):
+    told = Told()
+    logger = Logger(RunFolder(tmp_path), told)
+    logger.picture(b"png", step=500)
+    assert (tmp_path / "samples" / "step-00000500.png").read_bytes() == b"png"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "samples").write_text("a file")
+    Logger(RunFolder(tmp_path / "other"), told).picture(b"png", step=500)
+    assert (tmp_path / "other" / "samples").read_text() == "a file"
+    Logger(RunFolder(tmp_path / "third", writes=False), told).picture(b"png", step=500)
+    assert not (tmp_path / "third").exists()

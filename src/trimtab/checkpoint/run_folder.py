@@ -122,6 +122,11 @@ class RunFolder:
         return self.path / "samples.jsonl"
 
     @property
+    def pictures(self) -> Path:
+        """Folder of the images that were sampled at each evaluation, by a model that makes images."""
+        return self.path / "samples"
+
+    @property
     def sentences(self) -> Path:
         """For each evaluation, length and score of each line that was translated."""
         return self.path / "sentences.jsonl"
@@ -177,7 +182,7 @@ def check_free(path: Path) -> None:
     file of a run. What a process of ours left that died early has a lock beside it, and may go."""
     _refuse_a_run(path)
     run = RunFolder(path)
-    ours = (run.tokenizer, run.checkpoints, *_logs(run))
+    ours = (run.tokenizer, run.checkpoints, run.pictures, *_logs(run))
     taken = [each.name for each in ours if os.path.lexists(each)]
     if taken and not os.path.lexists(path / LOCK):
         raise input_error(
@@ -243,7 +248,7 @@ def _refuse_what_is_not_ours(path: Path) -> None:
         )
         for kind, kind_of, paths in (
             ("a plain file", stat.S_ISREG, files),
-            ("a folder", stat.S_ISDIR, (run.checkpoints, run.tokenizer)),
+            ("a folder", stat.S_ISDIR, (run.checkpoints, run.tokenizer, run.pictures)),
         )
         for each in paths
         if os.path.lexists(each) and not kind_of(each.lstat().st_mode)

@@ -24,7 +24,7 @@ OF_SCRIPTS: Final = frozenset(
         "C127", "C128", "C129", "D124", "D125", "D126", "D127", "D128", "D129", "D130", "D131", "D132", "E117",
         "E118", "E119", "E120", "E121", "K113", "L121", "L122", "M125", "M126", "M127", "M129", "M321", "M322",
         "M323", "M325", "M326", "M327", "M328", "P119", "P120", "P312", "S161", "S162", "S163", "S164", "S165",
-        "S166", "S167", "S168", "S169", "M324", "S317",
+        "S166", "S167", "S168", "S169", "M324", "S317", "L123",
     }
 )  # fmt: skip
 """Rules that look only at what a script does: for other files they are not even loaded."""

@@ -29,6 +29,7 @@ from trimtab.cli.replay import replay
 from trimtab.cli.report import report, watch
 from trimtab.cli.rules import rules
 from trimtab.cli.runs import runs
+from trimtab.cli.sample import sample
 from trimtab.cli.score import score
 from trimtab.cli.serve import serve
 from trimtab.cli.shell import guarded
@@ -76,7 +77,7 @@ def _root(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Train, evaluate and export transformers for text, text recognition and detection, with sound defaults."""
+    """Train, evaluate and export transformers for text, text recognition and images, with sound defaults."""
 
 
 def _check(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
@@ -114,6 +115,7 @@ for command in (
     classify,
     recognise,
     detect,
+    sample,
     evaluate,
     score,
     average,

@@ -11,7 +11,7 @@ COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
     "Data": ("data", "tokenizer"),
     "Train": ("train", "fit", "find", "check", "report", "watch", "runs", "replay"),
     "Use a model": (
-        *("translate", "generate", "classify", "recognise", "detect", "serve", "evaluate", "score"),
+        *("translate", "generate", "classify", "recognise", "detect", "sample", "serve", "evaluate", "score"),
         *("average", "export", "shortlist", "vocabulary"),
     ),
     "Experiment": ("lab",),
@@ -123,6 +123,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab detect runs/boxes page1.png page2.png",
         "trimtab detect runs/boxes scans --format coco --output results.json --draw drawn",
         "trimtab detect runs/boxes --score test/boxes.json",
+    ),
+    "sample": (
+        "trimtab sample runs/digits --out samples",
+        "trimtab sample runs/digits --class 3 --class 7 --count 4 --guidance 3 --seed 2 --out samples",
+        "trimtab sample runs/digits --nearest --out samples",
     ),
     "evaluate": (
         "trimtab evaluate runs/my --source dev.en --reference dev.de",

@@ -21,6 +21,7 @@ class Kind(StrEnum):
     CLASSIFICATION = "classification"
     RECOGNITION = "recognition"
     DETECTION = "detection"
+    DIFFUSION = "diffusion"
 
 
 def init(

@@ -65,7 +65,7 @@ class DataConfig(Settings):
     """A separate vocabulary for the source, for languages in different scripts. Each tokenizer is then trained on the
     lines of its side, and tags are pieces of this one. By default both sides share `tokenizer`."""
     images: ImageConfig | None = None
-    """Resizing and augmentation of images, for `task: recognition`, which has defaults for it."""
+    """Resizing and augmentation of images, for `task: recognition` and `task: diffusion`, which have defaults."""
     charset: CharsetConfig | None = None
     """The characters that the model can read, for `task: recognition`, which has defaults for it."""
     canvas: CanvasConfig | None = None

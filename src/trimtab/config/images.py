@@ -35,9 +35,10 @@ class Augmentation(Settings):
 class ImageConfig(Settings):
     """How images are resized and changed for the model. Resizing keeps the aspect ratio and enlarges small images."""
 
-    fit: Literal["height", "longest"] = "height"
+    fit: Literal["height", "longest", "crop"] = "height"
     """`height` scales every image to a height of `size` pixels, for lines of text; `longest` scales the longest side to
-    `size`, for images of any shape."""
+    `size`, for images of any shape; `crop`, for diffusion, scales the shortest side to it and takes the square in the
+    middle. For diffusion, `longest` makes a square with margins of the median color of the edges."""
     size: int = Field(default=32, ge=16, le=4096, multiple_of=MULTIPLE)
     """Pixels of the side that `fit` names, a multiple of 16; the other side is padded to one."""
     max_width: int = Field(default=1024, ge=16, le=65536, multiple_of=MULTIPLE)

@@ -19,7 +19,7 @@ def moving_average_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             what="needs an average of the weights, which this recipe does not keep",
             got="ema, without `step.ema`",
             allowed="raw, or ema with `step.ema`",
-            fix="set `step.ema.decay: 0.9999`, or leave `evaluate.weights` out",
+            fix="set `step.ema.decay: 0.9999`, or `evaluate.weights: raw`",
         )
     if ema is None or length.unit != "steps" or recipe.begins_trained:
         return
@@ -34,8 +34,16 @@ def moving_average_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             if seldom
             else f"{ema.decay}, without `warmup`, for {refreshes} refreshes",
             allowed=f"at most {MOST_OF_FIRST_WEIGHTS:.0%} of it",
-            fix="lower `step.ema.every`" if seldom else "leave `step.ema.warmup` on, or lower the decay",
+            fix=_fix(ema, seldom=seldom),
         )
+
+
+def _fix(ema: Ema, *, seldom: bool) -> str:
+    if not seldom:
+        return "leave `step.ema.warmup` on, or lower the decay"
+    if ema.every > 1:
+        return "lower `step.ema.every`"
+    return "raise `length`, or keep no average: set `step.ema: null` and `evaluate.weights: raw`"
 
 
 def of_first_weights(ema: Ema, refreshes: int) -> float:

@@ -25,7 +25,7 @@ def _fields(settings: Settings) -> dict[str, Any]:
     values = {name: getattr(settings, name) for name in fields}
     if isinstance(settings, TrainCorpus | ValidFiles) and settings.is_one_path:
         del values["source"], values["target"]  # are the same path, and filled in again when it is read
-    if isinstance(settings, DataConfig) and (settings.charset is not None or settings.canvas is not None):
+    if isinstance(settings, DataConfig) and (settings.images is not None or settings.canvas is not None):
         del values["tokenizer"]  # of images: a tokenizer that nothing reads
     off: tuple[Any, ...] = (None, "", (), {})
     return {

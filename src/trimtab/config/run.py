@@ -10,6 +10,7 @@ from trimtab.config.adapter import LoraAdapter
 from trimtab.config.data import DataConfig
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.detector_model import DetectorModel
+from trimtab.config.diffusion_model import DiffusionModel
 from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.export_targets import ExportTarget
 from trimtab.config.freezing import Frozen
@@ -37,7 +38,8 @@ Model = Annotated[
     | TransformersModel
     | EncoderModel
     | VisionModel
-    | DetectorModel,
+    | DetectorModel
+    | DiffusionModel,
     Field(discriminator="kind"),
 ]
 
@@ -126,8 +128,8 @@ class Recipe(Settings):
     usual_kinds: ClassVar[Mapping[str, str]] = MappingProxyType({"model": "encoder_decoder"})
 
     task: Task = "translation"
-    """What to train: a translation model, a language model, a classifier of texts, a model that reads lines of text
-    in images (`recognition`), or one that finds objects in images (`detection`). A language model has
+    """What to train: a translation model, a language model, a classifier of texts, a model that reads lines of text in
+    images (`recognition`), finds objects in images (`detection`), or makes images (`diffusion`). A language model has
     `model: {kind: decoder}` and reads `text` corpora, or parallel ones as rows of source and target. Its defaults
     differ for `loss.label_smoothing` (0), `data.tokenizer.normalization` (identity) and the metrics of `evaluate`. With
     `classification` the model is `{kind: encoder}`, `source` names the texts and `target` their labels, and each
@@ -135,12 +137,14 @@ class Recipe(Settings):
     and the metrics of labels. With `recognition` the model is `{kind: vision}`, corpora are `images` or a `text` with
     `render`, and targets are characters and the end of each line. With `detection` the model is `{kind: detector}`,
     corpora are `boxes`, `step.tokens_per_step` counts images (16 by default), and the loss is divided by the boxes of
-    the step."""
+    the step. With `diffusion` the model is `{kind: diffusion_transformer}`, corpora are `images` in folders by class or
+    with labels, each image is one target, and a moving average of the weights is kept and evaluated by default
+    (`step.ema`)."""
     data: DataConfig
     """What to read, and how text becomes ids."""
     model: Model
     """The architecture: an encoder-decoder, a decoder for language models, an encoder for classification, a vision
-    transformer for recognition, a detector, or for the tasks on text a pretrained model."""
+    transformer for recognition, a detector, a diffusion transformer, or for the tasks on text a pretrained model."""
     adapter: LoraAdapter | None = None
     """Train an adapter beside frozen weights of a pretrained model, or of the run that `model.warm_start` names:
     `adapter: {kind: lora, rank: 16}`. By default all weights are trained."""

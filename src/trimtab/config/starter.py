@@ -2,9 +2,11 @@
 
 from typing import Literal
 
-from trimtab.config.starter_text import CLASSIFICATION, DETECTION, LANGUAGE_MODEL, RECOGNITION
+from trimtab.config.starter_text import CLASSIFICATION, DETECTION, DIFFUSION, LANGUAGE_MODEL, RECOGNITION
 
-RecipeKind = Literal["translation", "language_model", "classification", "recognition", "detection"]
+RecipeKind = Literal[
+    "translation", "language_model", "classification", "recognition", "detection", "diffusion"
+]
 
 
 def init_recipe(kind: RecipeKind = "translation") -> str:
@@ -98,4 +100,5 @@ _STARTERS: dict[RecipeKind, str] = {
     "classification": CLASSIFICATION,
     "recognition": RECOGNITION,
     "detection": DETECTION,
+    "diffusion": DIFFUSION,
 }

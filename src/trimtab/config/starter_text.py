@@ -276,3 +276,70 @@ checkpoint:
 # The same seed and data give the same order of images, the same changes of them, and the same first weights.
 seed: 1
 """
+
+DIFFUSION = """\
+# A recipe for trimtab: one file that says the whole run of a diffusion model, which makes small images.
+#
+#   trimtab train recipe.yaml --smoke      overfit one batch in about a minute to check the whole pipeline
+#   trimtab train recipe.yaml              the run; it becomes the folder runs/recipe, with samples in it
+#   trimtab sample runs/recipe --out samples
+#   trimtab sample runs/recipe --class cat --guidance 3 --nearest --out cats
+#
+# Needs `pip install "trimtab[train,vision]"`. Any key can be changed for one run:
+#   trimtab train recipe.yaml step.optimizer.learning_rate=3e-4
+# A length is a number and its unit: 500 steps, 3 epochs, 2M tokens (here: images), 30 minutes.
+
+task: diffusion
+
+data:
+  # A folder whose subfolders are classes, a folder of images without classes, or a list of images with their labels
+  # (.tsv with path, tab, label; .jsonl with image and label). weight 2 shows a corpus twice as often.
+  train:
+    - {images: train, weight: 1.0}
+  # Held-out images, on which the loss is measured, always with the same noise.
+  valid: {images: valid}
+  # Every image becomes a square of this size: its middle (fit: crop), or all of it with margins (fit: longest).
+  images: {fit: crop, size: 32, channels: rgb}
+
+# tiny, small, base or big. prediction: flow (rectified flow), epsilon, v or x0. Smaller patches are better and slower.
+# guidance: 1 samples from the model as it is, more makes images more typical of their class.
+model:
+  kind: diffusion_transformer
+  preset: small
+  patch: 4
+  prediction: flow
+  class_dropout: 0.1
+  sampling: {sampler: euler, steps: 50, guidance: 2.0}
+
+step:
+  # Images that one update of the weights is made from.
+  tokens_per_step: 256
+  # How many of them run at once. Halve it when memory runs out: the result stays the same.
+  tokens_per_micro_batch: 256
+  # auto takes bf16 where the GPU has it, fp16 with loss scaling on older GPUs, fp32 on a CPU.
+  precision: auto
+  optimizer: {kind: adamw, learning_rate: 5.0e-4, betas: [0.9, 0.99], weight_decay: 0.01}
+  # Up over the warmup, then down to zero at `length`. Others: linear_warmup, warmup_stable_decay, constant.
+  schedule: {kind: cosine, warmup: 200 steps}
+  clip: {kind: global_norm, at: 1.0}
+  # Samples come from a moving average of the weights, which covers the last tenth of the run at first.
+  ema: {decay: 0.9995}
+
+# How long to train.
+length: 20000 steps
+
+evaluate:
+  # The loss on held-out images, by how much noise there is, and a grid of samples in runs/recipe/samples.
+  every: 1000 steps
+  samples: 8
+  best: {metric: loss}
+  weights: ema
+
+checkpoint:
+  # `trimtab train recipe.yaml --resume` continues from the newest one.
+  every: 1000 steps
+  keep: 3
+
+# The same seed and data give the same order of images, the same noise, and the same first weights.
+seed: 1
+"""

@@ -9,7 +9,7 @@ from typing import Any, Literal, assert_never, cast, get_args
 
 from trimtab.metrics.catalogue import MetricGroup
 
-Task = Literal["translation", "language_model", "classification", "recognition", "detection"]
+Task = Literal["translation", "language_model", "classification", "recognition", "detection", "diffusion"]
 TASKS: tuple[Task, ...] = get_args(Task)
 IDENTITY = "identity"
 """How sentencepiece normalises for language models: not at all, so that a text comes back as it was."""
@@ -166,6 +166,33 @@ DETECTION = TaskFacts(
         ("evaluate.best.metric", "ap"),
     ),
 )
+DIFFUSION = TaskFacts(
+    reads_images=True,
+    model_kinds=("diffusion_transformer",),
+    other_kinds="diffusion makes images",
+    one_row=False,
+    scores_follow_from_the_loss=False,
+    metrics=(),
+    one_target=True,
+    targets="images",
+    each_target="an image",
+    batches="batches",
+    mismatch="the images are what they should be",
+    writes_text=False,
+    command="trimtab sample",
+    defaults=(
+        ("data.images.fit", "crop"),
+        ("data.images.channels", "rgb"),
+        ("data.images.augment", None),
+        ("loss.label_smoothing", 0.0),
+        ("step.tokens_per_step", 256),
+        ("step.cuda_graph", "off"),
+        ("step.ema", {}),
+        ("evaluate.weights", "ema"),
+        ("evaluate.metrics", []),
+        ("evaluate.best.metric", "loss"),
+    ),
+)
 
 
 def facts_of(task: Task) -> TaskFacts:
@@ -181,6 +208,8 @@ def facts_of(task: Task) -> TaskFacts:
             return RECOGNITION
         case "detection":
             return DETECTION
+        case "diffusion":
+            return DIFFUSION
         case _:
             assert_never(task)
 

@@ -8,6 +8,7 @@ from typing import assert_never
 from trimtab.config.adapter import LoraAdapter
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.detector_model import DetectorModel
+from trimtab.config.diffusion_model import DiffusionModel
 from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.freezing import patterns_of
 from trimtab.config.model import EncoderDecoderModel
@@ -50,10 +51,10 @@ def shape_of(model: Model, vocabulary: Vocabulary, *, max_tokens: int) -> Shape:
             return _classifier(model, vocabulary, positions)
         case TransformersModel():
             raise not_planned(model)
-        case VisionModel():
+        case VisionModel() | DiffusionModel():
             raise input_error(
-                "a model that reads images has no plan: what its convolutions keep for the backward pass is not known",
-                got=f"{model.kind}, with `task: recognition`",
+                "a model of images has no plan: what it keeps for the backward pass is not known",
+                got=f"`model.kind: {model.kind}`",
                 allowed="the models of text",
                 fix="start `trimtab train`: it tries the longest micro-batch first and says at once if it does not fit",
             )

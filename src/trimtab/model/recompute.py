@@ -32,7 +32,7 @@ def recomputed(function: Callable[..., Any], *inputs: Any, draws: bool = False, 
 
 
 def layer_output(
-    block: nn.Module, x: Float[Tensor, "tokens dim"], *inputs: Any, recompute: Recompute, **given: Any
+    block: nn.Module, x: Float[Tensor, "*tokens dim"], *inputs: Any, recompute: Recompute, **given: Any
 ) -> Any:
     """What a layer gives, computed again in the backward pass where `recompute` is `block`.
 

@@ -34,6 +34,21 @@ EXAMPLES_DROPPED = RunFinding(
     ),
 )
 
+GREY_IMAGES_AS_RGB = RunFinding(
+    code="D213",
+    name="grey-images-as-rgb",
+    severity="warning",
+    when="before the first step",
+    seen="all of the first images are grey, and the model learns red, green and blue",
+    why="The model has to learn that the three are equal, and where it fails, samples have a tint.",
+    fix="set `data.images.channels: grey`",
+    home="tasks/diffusion/checks.py",
+    symptoms=(
+        "samples have a green tint",
+        "samples have colors that no training image has",
+    ),
+)
+
 BLANK_VALIDATION_LINES = RunFinding(
     code="D203",
     name="blank-validation-lines",
@@ -374,6 +389,7 @@ ALL = (
     BOXES_LEFT_OUT,
     UNKNOWN_PIECES,
     EXAMPLES_DROPPED,
+    GREY_IMAGES_AS_RGB,
     BLANK_VALIDATION_LINES,
     VALIDATION_SET_WITHOUT_TAGS,
     VALIDATION_IN_TRAINING,

@@ -138,6 +138,8 @@ class Validated:
     """Lines of `samples.jsonl`, without step and set."""
     sentences: Mapping[str, Any] | None = None
     """The line of `sentences.jsonl`, without step and set."""
+    picture: bytes = b""
+    """A PNG file of what the model makes, for `samples/`; empty for none."""
     input_matters: bool = False
     """See `Moment.input_matters`; for the next evaluation."""
 

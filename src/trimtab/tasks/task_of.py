@@ -7,6 +7,7 @@ from trimtab.config.run import Recipe
 from trimtab.progress import Progress
 from trimtab.tasks.classification.task import CLASSIFICATION
 from trimtab.tasks.detection.task import DETECTION
+from trimtab.tasks.diffusion.task import DIFFUSION
 from trimtab.tasks.language_model.task import LANGUAGE_MODEL
 from trimtab.tasks.recognition.task import RECOGNITION
 from trimtab.tasks.task import Task
@@ -26,6 +27,8 @@ def task_of(recipe: Recipe) -> Task:
             return RECOGNITION
         case "detection":
             return DETECTION
+        case "diffusion":
+            return DIFFUSION
         case _:
             assert_never(recipe.task)
 

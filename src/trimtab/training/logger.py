@@ -3,9 +3,11 @@
 from functools import partial
 from typing import Any
 
+from trimtab.checkpoint.durable import replace_file
 from trimtab.checkpoint.journal import Journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.run import Recipe
+from trimtab.errors import DiskFull
 from trimtab.finding import Finding
 from trimtab.progress import HearsSamples, Progress
 from trimtab.trackers.tracker import TrackedRun
@@ -56,6 +58,16 @@ class Logger:
         self.samples.write(sample)
         if isinstance(self.progress, HearsSamples):
             self.progress.sample(sample)
+
+    def picture(self, content: bytes, *, step: int) -> None:
+        """Writes `samples/step-00000500.png`; a disk that is full is told and ends nothing, as with other logs."""
+        if not self.folder.writes:
+            return
+        try:
+            self.folder.pictures.mkdir(exist_ok=True)
+            replace_file(self.folder.pictures / f"step-{step:08}.png", content)
+        except (OSError, DiskFull) as error:
+            self.progress.message(f"the samples of step {step} could not be written: {error}")
 
     def finding(self, finding: Finding) -> None:
         """Writes a finding down and tells it."""

@@ -67,6 +67,8 @@ def score_set(
         recorder.sample({"step": state.step, "set": valid.name, **sample})
     if found.sentences is not None:
         recorder.logger.sentences.write({"step": state.step, "set": valid.name, **found.sentences})
+    if found.picture:
+        recorder.logger.picture(found.picture, step=state.step)
     recorder.evaluation(scores)
     return scores
 

@@ -8,6 +8,7 @@ from trimtab.config.run import Recipe
 from trimtab.config.task_facts import TASKS, facts_of
 from trimtab.config.tasks.classification import classification_contradictions
 from trimtab.config.tasks.detection import box_contradictions, detection_contradictions
+from trimtab.config.tasks.diffusion import diffusion_contradictions
 from trimtab.config.tasks.guided_alignment import alignment_contradictions
 from trimtab.config.tasks.language_model import language_model_contradictions
 from trimtab.config.tasks.recognition import image_contradictions, recognition_contradictions
@@ -35,6 +36,8 @@ def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             yield from recognition_contradictions(recipe)
         case "detection":
             yield from detection_contradictions(recipe)
+        case "diffusion":
+            yield from diffusion_contradictions(recipe)
         case _:
             assert_never(recipe.task)
 

@@ -34,7 +34,7 @@ def _of_images(path: str, recipe: Recipe) -> Complaint:
         path=path,
         what="a task on text reads no images",
         got=f"{path.rpartition('.')[2]}, with task {recipe.task}",
-        fix="remove it, or set `task: recognition`",
+        fix="remove it, or set `task: recognition` or `task: diffusion`",
     )
 
 
@@ -108,6 +108,14 @@ def _patches(recipe: Recipe) -> Iterator[Complaint]:
     model, images = recipe.model, recipe.data.images
     if not isinstance(model, VisionModel) or images is None:
         return
+    if images.fit == "crop":
+        yield Complaint(
+            path="data.images.fit",
+            what="a square in the middle of a line loses its text",
+            got="crop, with task recognition",
+            allowed="height or longest",
+            fix="set `data.images.fit: height`, or leave it out",
+        )
     height = model.patch[0]
     if images.fit == "height" and images.size % height:
         yield Complaint(

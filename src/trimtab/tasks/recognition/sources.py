@@ -160,21 +160,24 @@ class ImageCorpus:
         return render_line(text, self.render, self.fonts, rng=rng, channels=config.channels), text
 
 
-def open_images(files: TrainCorpus | ValidFiles, *, key: str, seed: int, normalization: str) -> ImageCorpus:
-    """The images that a recipe names. InputError for a list that cannot be read, or with images that are not there."""
+def open_images(
+    files: TrainCorpus | ValidFiles, *, key: str, seed: int, normalization: str = "nfc", text: str = "text"
+) -> ImageCorpus:
+    """The images that a recipe names; `text` is the name of theirs in JSONL. InputError for a list that cannot be read,
+    or with images that are not there."""
     try:
         if files.render is not None:
             fonts = open_fonts(files.render.fonts, key=f"{key}.render.fonts")
             corpus = open_corpus(files, root=Path.cwd(), cache=default_cache())
             return ImageCorpus(corpus, Path.cwd(), seed, files.render, fonts)
         assert files.images is not None, "other corpora are refused with the recipe"
-        return _of_list(files, Path(files.images), seed=seed)
+        return _of_list(files, Path(files.images), seed=seed, text=text)
     except InputError as error:
         problems = (replace(each, what=f"{key}: {each.what}") for each in error.problems)
         raise InputError(*problems) from None
 
 
-def _of_list(files: TrainCorpus | ValidFiles, given: Path, *, seed: int) -> ImageCorpus:
+def _of_list(files: TrainCorpus | ValidFiles, given: Path, *, seed: int, text: str) -> ImageCorpus:
     with reading(given):
         given.stat()
     path = _list_in(given) if given.is_dir() else given
@@ -184,11 +187,11 @@ def _of_list(files: TrainCorpus | ValidFiles, given: Path, *, seed: int) -> Imag
         pairs = _beside(given) if path is None else _doctr(path)
         corpus = Corpus(name, pairs, weight=weight)
     else:
-        columns = {"source": "image", "target": "text"} if _is_jsonl(path) else {"source": 1, "target": 2}
+        columns = {"source": "image", "target": text} if _is_jsonl(path) else {"source": 1, "target": 2}
         told = TrainCorpus.model_validate({"pairs": str(path), "name": name, "weight": weight, **columns})
         corpus = open_corpus(told, root=Path.cwd(), cache=default_cache())
     opened = ImageCorpus(corpus, given if path is None else path.parent, seed)
-    return replace(opened, sizes_digest=_sizes(opened))
+    return replace(opened, sizes_digest=checked_sizes(opened))
 
 
 def _is_jsonl(path: Path) -> bool:
@@ -259,7 +262,7 @@ def _doctr(path: Path) -> ListedPairs:
     return ListedPairs(path, tuple(told), tuple(told.values()))
 
 
-def _sizes(corpus: ImageCorpus) -> str:
+def checked_sizes(corpus: ImageCorpus) -> str:
     """A digest of the sizes of the files; InputError with images that are not there, and how many they are."""
     digest, missing = hashlib.sha256(), 0
     named: list[Problem] = []

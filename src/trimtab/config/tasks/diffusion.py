@@ -1,0 +1,133 @@
+"""Diffusion: what corpora, images, model and loss it takes."""
+
+from collections.abc import Iterator
+
+from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
+from trimtab.config.diffusion_model import DiffusionModel
+from trimtab.config.problems import Complaint
+from trimtab.config.run import Recipe
+
+EXAMPLE = "{images: FOLDER}, {images: labels.tsv} or {images: labels.jsonl}"
+
+
+def diffusion_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+    """Corpora, a tokenizer, transforms or terms of the loss that are for another task, and sizes that do not fit."""
+    for number, corpus in enumerate(recipe.data.train):
+        yield from _of_corpus(f"data.train.{number}", corpus)
+    for name, files in recipe.data.valid.items():
+        yield from _of_corpus("data.valid" if name == "valid" else f"data.valid.{name}", files)
+    for check in (_texts, _images, _guidance, _loss):
+        yield from check(recipe)
+    if recipe.export:
+        yield Complaint(
+            path="export",
+            what="no export target supports diffusion yet",
+            got=", ".join(recipe.export),
+            fix="remove it",
+        )
+
+
+def _of_corpus(path: str, files: ParallelFiles) -> Iterator[Complaint]:
+    assert isinstance(files, TrainCorpus | ValidFiles)
+    if files.images is None:
+        yield Complaint(
+            path=path,
+            what="no images",
+            got=f"`{files.kind.key}`, with task diffusion",
+            allowed=EXAMPLE,
+            fix="name a folder of images, whose subfolders are their classes, or a list of images with their labels",
+        )
+    if files.render is not None:
+        yield Complaint(
+            path=f"{path}.render", what="images are read and not rendered", got="render", fix="remove it"
+        )
+    if files.tags:
+        yield Complaint(
+            path=f"{path}.tags", what="images have no tags", got=" and ".join(files.tags), fix="remove them"
+        )
+
+
+def _texts(recipe: Recipe) -> Iterator[Complaint]:
+    data = recipe.data
+    for key in ("tokenizer", "source_tokenizer", "charset"):
+        if key in data.model_fields_set and getattr(data, key) is not None:
+            yield Complaint(
+                path=f"data.{key}",
+                what="no text is read, and labels are kept whole",
+                got=f"{key}, with task diffusion",
+                fix="remove it",
+            )
+    for place, transform in enumerate(data.transforms):
+        yield Complaint(
+            path=f"data.transforms.{place}",
+            what="a transform of pairs of texts",
+            got=f"{transform.kind}, with task diffusion",
+            fix="remove it",
+        )
+
+
+def _images(recipe: Recipe) -> Iterator[Complaint]:
+    model, images = recipe.model, recipe.data.images
+    if images is None:
+        yield Complaint(
+            path="data.images",
+            what="diffusion cannot do without it",
+            got="null",
+            fix="leave it out to take the defaults, or set its keys",
+        )
+        return
+    if images.fit == "height":
+        yield Complaint(
+            path="data.images.fit",
+            what="images of any width, and diffusion is trained on squares",
+            got="height",
+            allowed="crop or longest",
+            fix="set `data.images.fit: crop`, or leave it out",
+        )
+    if images.augment is not None:
+        yield Complaint(
+            path="data.images.augment",
+            what="changes that keep a text readable, which the model would learn to draw",
+            got="augment, with task diffusion",
+            allowed="null",
+            fix="set `data.images.augment: null`, or leave it out",
+        )
+    if isinstance(model, DiffusionModel) and images.size % model.patch:
+        fitting = [str(side) for side in range(1, 65) if images.size % side == 0]
+        yield Complaint(
+            path="model.patch",
+            what="patches do not divide the images",
+            got=f"{model.patch}, with data.images.size {images.size}",
+            allowed=", ".join(fitting),
+            fix=f"set `model.patch: {max(int(each) for each in fitting if int(each) <= model.patch)}`",
+        )
+
+
+def _guidance(recipe: Recipe) -> Iterator[Complaint]:
+    model = recipe.model
+    if isinstance(model, DiffusionModel) and model.class_dropout == 0 and model.sampling.guidance != 1:
+        yield Complaint(
+            path="model.sampling.guidance",
+            what="guidance needs a model that also knows images without their class",
+            got=f"{model.sampling.guidance:g}, with class_dropout 0",
+            allowed="1, or any scale with `model.class_dropout` above 0",
+            fix="set `model.class_dropout: 0.1`, or `model.sampling.guidance: 1`",
+        )
+
+
+def _loss(recipe: Recipe) -> Iterator[Complaint]:
+    loss = recipe.loss
+    terms = {
+        "label_smoothing": loss.label_smoothing,
+        "z_loss": loss.z_loss,
+        "truncate": loss.truncate,
+        "guided_alignment": loss.guided_alignment,
+    }
+    for key, value in terms.items():
+        if value:
+            yield Complaint(
+                path=f"loss.{key}",
+                what="a term of the cross-entropy; the loss of diffusion is a squared error",
+                got=f"{value if isinstance(value, float) else key}, with task diffusion",
+                fix="remove it; `model.prediction` and `model.weighting` say what the error is of and how it counts",
+            )

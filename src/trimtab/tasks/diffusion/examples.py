@@ -1,0 +1,75 @@
+"""The examples that the checks before the first step look at."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+
+from trimtab.tasks.diffusion.batches import Batching, DiffusionBatch, DiffusionGlobalBatch
+from trimtab.tasks.diffusion.datasets import Pictures
+from trimtab.tasks.examples import CutTwoWays
+from trimtab.types import Ragged
+
+FEW, FIRST, TO_CUT = 6, 256, 32
+"""Examples in a handful, for a mean loss that means something, and in a step that is cut in two ways."""
+
+
+@dataclass(slots=True)
+class PictureExamples:
+    """See `tasks.examples.Examples`."""
+
+    datasets: Pictures
+    batching: Batching
+    device: torch.device
+
+    def few(self) -> DiffusionBatch:
+        """A handful of examples in one batch, in their order."""
+        return self.one_batch(0, FEW)
+
+    def first(self) -> list[DiffusionBatch]:
+        """The first examples in as few batches as they take."""
+        return self.on_device(self.between(0, FIRST))
+
+    def cuts(self) -> Iterator[CutTwoWays]:
+        """Up to three steps of different examples, each in one batch and in four unequal ones."""
+        size = min(TO_CUT, len(self.datasets.sample.target))
+        for start in (0, size, 2 * size):
+            if start and start + size > len(self.datasets.sample.target):
+                return
+            bounds = [start + i * i * size // 16 for i in range(5)]
+            pieces = [self.one_batch(a, b) for a, b in pairwise(bounds) if b > a]
+            yield CutTwoWays(self.one_batch(start, start + size), pieces, size)
+
+    def fullest(self) -> DiffusionBatch:
+        """As many images as a batch holds, in host memory."""
+        sample = self.datasets.sample
+        places = np.arange(self.batching.shape.images) % len(sample.target)
+        return self.batching.cut(window_of(sample.source.take(places), sample.target.take(places)))[0]
+
+    def sides(self) -> list[object]:
+        """None: there is no text."""
+        return []
+
+    def between(self, start: int, stop: int) -> DiffusionGlobalBatch:
+        """Some of the first examples."""
+        sample = self.datasets.sample
+        stop = min(stop, len(sample.target))
+        return window_of(sample.source.between(start, stop), sample.target.between(start, stop))
+
+    def one_batch(self, start: int, stop: int) -> DiffusionBatch:
+        """Some of the first examples in one batch."""
+        window = self.between(start, stop)
+        (batch,) = self.batching.cut(window, len(window.target))
+        return batch.to(self.device)
+
+    def on_device(self, window: DiffusionGlobalBatch) -> list[DiffusionBatch]:
+        """A step in as few batches as it takes, on the device."""
+        return [batch.to(self.device) for batch in self.batching.cut(window)]
+
+
+def window_of(images: Ragged, classes: Ragged) -> DiffusionGlobalBatch:
+    """Images and their classes as a step of corpus 0."""
+    zeros = np.zeros(len(classes), np.int64)
+    return DiffusionGlobalBatch(images, classes, zeros.astype(np.int32), zeros, 0)

@@ -1,0 +1,47 @@
+"""Images out of a model: what is wanted, in batches, as pixels."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from trimtab.config.diffusion_model import Sampling
+from trimtab.tasks.diffusion.batches import slices
+from trimtab.tasks.diffusion.draws import normals
+from trimtab.tasks.diffusion.model import ImageDiffuser
+from trimtab.tasks.diffusion.samplers import guided, sample
+
+IMAGES_AT_ONCE = {"cuda": 1024, "cpu": 128}
+"""Images of a batch, by the kind of device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Images to be sampled."""
+
+    labels: np.ndarray
+    """The number of each image's class, int64."""
+    keys: np.ndarray
+    """What its first noise follows from, uint64."""
+
+
+@torch.no_grad()
+def sampled(model: ImageDiffuser, wanted: Wanted, settings: Sampling, *, device: torch.device) -> np.ndarray:
+    """The images, `images side side channels`, uint8; each follows from its label and key alone, but for rounding."""
+    found = [np.empty((0, model.side, model.side, model.channels), np.uint8)]
+    for part in slices(len(wanted.labels), IMAGES_AT_ONCE.get(device.type, 128)):
+        labels = torch.from_numpy(wanted.labels[part]).to(device)
+        keys = torch.from_numpy(wanted.keys[part].view(np.int64)).to(device)
+        shape = (len(labels), model.channels, model.side, model.side)
+        noise = normals(keys, model.channels * model.side**2).view(shape).to(model.number_type)
+        images = sample(
+            guided(model.predict, labels, scale=settings.guidance, nothing=model.nothing),
+            noise,
+            model.process,
+            sampler=settings.sampler,
+            steps=settings.steps,
+            clip=1.0,
+        )
+        pixels = ((images.float() + 1) * 127.5).round().clamp(0, 255).to(torch.uint8)
+        found.append(pixels.permute(0, 2, 3, 1).cpu().numpy())
+    return np.concatenate(found)

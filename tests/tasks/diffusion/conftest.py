@@ -1,0 +1,25 @@
+import pytest
+
+from tests.diffusion_run import diffusion_recipe, diffusion_sources
+from trimtab.launch import train
+
+
+@pytest.fixture(scope="session")
+def opened(own_cache, tmp_path_factory):
+    """Recipe and opened data of the small diffusion model."""
+    return diffusion_sources(tmp_path_factory.mktemp("shapes"))
+
+
+@pytest.fixture(scope="session")
+def parts(opened):
+    """The parts of its run."""
+    from trimtab.build import build
+
+    return build(*opened)
+
+
+@pytest.fixture(scope="session")
+def diffusion_run(own_cache, tmp_path_factory):
+    """The folder of a small diffusion model that is trained for a few steps."""
+    folder = tmp_path_factory.mktemp("trained")
+    return train(diffusion_recipe(folder), out=folder / "run").run

@@ -1,0 +1,28 @@
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from trimtab.errors import InputError
+from trimtab.progress import Silent
+from trimtab.tasks.diffusion.write_samples import Asked, write_samples
+
+
+def test_samples_are_written_with_their_classes_and_nearest_training_images(diffusion_run, tmp_path):
+    out = tmp_path / "samples"
+    asked = Asked(count=3, nearest=True, steps=2)
+    told = write_samples(diffusion_run, out, asked=asked, progress=Silent())
+    assert told.startswith("6 images")
+    lines = [json.loads(line) for line in (out / "samples.jsonl").read_text().splitlines()]
+    assert [line["label"] for line in lines] == ["disk"] * 3 + ["square"] * 3
+    assert all(line["distance"] > 0 and line["nearest"].endswith(".png") for line in lines)
+    with Image.open(out / lines[4]["image"]) as image:
+        pixels = np.asarray(image)
+    with Image.open(out / "grid.png") as grid:
+        assert grid.size == (3 * 18 + 2, 2 * 18 + 2)
+        assert np.array_equal(np.asarray(grid)[20:36, 20:36], pixels)
+    with Image.open(out / "nearest.png") as grid:
+        assert grid.size == (3 * 18 + 2, 4 * 18 + 2)
+    with pytest.raises(InputError, match="is not empty"):
+        write_samples(diffusion_run, out, asked=asked, progress=Silent())
