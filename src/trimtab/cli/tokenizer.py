@@ -1,7 +1,7 @@
 """`trimtab tokenizer train` and `trimtab data inspect`: a vocabulary from text files, and a report on training data."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -19,6 +19,8 @@ class Model(StrEnum):
 
     UNIGRAM = "unigram"
     BPE = "bpe"
+    BYTE_LEVEL_BPE = "byte_level_bpe"
+    SUPERBPE = "superbpe"
 
 
 def train_tokenizer(
@@ -43,6 +45,12 @@ def train_tokenizer(
     tag: Annotated[
         list[str] | None, typer.Option(metavar="<TAG>", help="A symbol kept whole; repeat for more.")
     ] = None,
+    transition_size: Annotated[
+        int | None,
+        typer.Option(
+            min=300, help="With superbpe, pieces before merges go across spaces; half of them by default."
+        ),
+    ] = None,
 ) -> None:
     """Train a tokenizer, to be shared by several runs."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -52,6 +60,21 @@ def train_tokenizer(
             allowed="a new folder",
             fix="name another folder, or remove this one",
         )
+    if transition_size is not None and (model is not Model.SUPERBPE or transition_size >= vocabulary_size):
+        raise input_error(
+            f"--transition-size {transition_size}: is for superbpe, and below the vocabulary size",
+            got=f"--model {model.value}, --vocabulary-size {vocabulary_size}",
+            allowed="--model superbpe and fewer pieces than the vocabulary has",
+            fix="leave it out",
+        )
+    if model in (Model.BYTE_LEVEL_BPE, Model.SUPERBPE):
+        num_ids = _train_byte_level(
+            model, files, out, size=vocabulary_size, transition_size=transition_size, tags=tag or ()
+        )
+        typer.echo(
+            f"{out}: {num_ids} pieces; use it by `data.tokenizer: {{kind: {model.value}, path: {out}}}` in a recipe"
+        )
+        return
     from trimtab.config.tokenizer import SentencePieceTokenizer
     from trimtab.data import tokenizer
 
@@ -66,6 +89,41 @@ def train_tokenizer(
         f"{out}: {trained.num_ids} pieces; use it by `data.tokenizer.path: {out}` in a recipe "
         "(`data.source_tokenizer.path` where the source has its own)"
     )
+
+
+def _train_byte_level(
+    model: Model,
+    files: list[Path],
+    out: Path,
+    *,
+    size: int,
+    transition_size: int | None,
+    tags: Sequence[str],
+) -> int:
+    from trimtab.config.tokenizer import SMALLEST_BYTE_LEVEL, ByteLevelBpeTokenizer, SuperBpeTokenizer
+    from trimtab.data.byte_level_tokenizer import make_byte_level
+
+    if size < SMALLEST_BYTE_LEVEL:
+        raise input_error(
+            f"--vocabulary-size {size}: no room for the 256 bytes and a merge",
+            got=str(size),
+            allowed=f"at least {SMALLEST_BYTE_LEVEL}",
+            fix="raise it",
+        )
+    config = (
+        SuperBpeTokenizer(vocabulary_size=size, transition_size=transition_size)
+        if model is Model.SUPERBPE
+        else ByteLevelBpeTokenizer(vocabulary_size=size)
+    )
+    made = make_byte_level(
+        config,
+        lambda: _lines(files),
+        symbols=tags,
+        out=out,
+        key="--model",
+        progress=ConsoleProgress(),
+    )
+    return made.num_ids
 
 
 def _lines(files: list[Path]) -> Iterator[str]:

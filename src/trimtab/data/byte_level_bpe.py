@@ -27,7 +27,7 @@ WORDS = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\
 which are words of their own here as well unless letters follow them."""
 CHUNKS = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)|[\r\n]+"
 """What stays apart in a superword vocabulary; the text between is one chunk."""
-NUM_BYTES = 256
+NUM_BYTES, NUM_SPECIAL = 256, 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +225,8 @@ def tokenizer_json(
     merges: Merges, *, symbols: Sequence[str], whole: Sequence[str] = (), normalization: str, pattern: str
 ) -> bytes:
     """The file of the library tokenizers: the symbols first, which no text becomes; then those of `whole`, which texts
-    do become; then the pieces. `pattern` is WORDS or CHUNKS, `normalization` `identity` or a Unicode form."""
+    do become; then the pieces. The first symbols are padding, unknown, start and end, further ones tags; a space behind
+    a tag belongs to it. `pattern` is WORDS or CHUNKS, `normalization` `identity` or a Unicode form."""
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, pre_tokenizers
 
     named = {symbol: number for number, symbol in enumerate([*symbols, *whole])}
@@ -239,8 +240,26 @@ def tokenizer_json(
         ]
     )
     built.decoder = decoders.ByteLevel()
-    built.add_special_tokens([AddedToken(each, special=True, normalized=False) for each in symbols])
+    built.add_special_tokens(
+        [
+            AddedToken(each, special=True, normalized=False, rstrip=number > NUM_SPECIAL)
+            for number, each in enumerate(symbols, start=1)
+        ]
+    )
     built.add_tokens([AddedToken(each, special=False, normalized=False) for each in whole])
+    return built.to_str().encode()
+
+
+def framed(content: bytes, *, symbol: str, behind: bool) -> bytes:
+    """A tokenizer whose users get a symbol `behind` each text, or before it where they ask for special tokens, as
+    trained: readers of lines have an end, what goes on from a text has a start."""
+    from tokenizers import Tokenizer, processors
+
+    built = Tokenizer.from_str(content.decode())
+    one, two = (f"$A {symbol}", f"$B {symbol}") if behind else (f"{symbol} $A", f"{symbol} $B")
+    built.post_processor = processors.TemplateProcessing(
+        single=one, pair=f"{one} {two}", special_tokens=[(symbol, built.token_to_id(symbol))]
+    )
     return built.to_str().encode()
 
 

@@ -11,6 +11,7 @@ from trimtab.data.byte_level_bpe import (
     CHUNKS,
     NUM_BYTES,
     WORDS,
+    framed,
     letters,
     normalizer,
     tokenizer_json,
@@ -25,6 +26,7 @@ from trimtab.progress import Progress
 
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
 """The first ids, as in the sentencepiece models trained here."""
+SPECIAL_IDS = SpecialIds(pad=0, unknown=1, start=2, end=3)
 LONGEST = 64
 """Bytes of a piece at most; longer ones come from rules and repeated lines."""
 
@@ -35,18 +37,21 @@ def make_byte_level(
     *,
     symbols: Sequence[str] = (),
     pieces: Sequence[str] = (),
+    begins: bool = False,
     out: Path,
     key: str,
     progress: Progress,
 ) -> FastTokenizer:
     """Adopts the tokenizer of `config.path`, or trains one on the lines, and writes it into the folder `out`.
 
-    No text ever becomes one of the `symbols`; each of `pieces` does, anywhere in a text. Raises InputError where the
-    lines hold fewer pieces than the recipe asks for, and where a given tokenizer lacks a symbol.
+    No text ever becomes one of the `symbols`; each of `pieces` does, anywhere in a text. For those who use the file
+    with another library it puts the end symbol behind a text, or, if `begins`, the start symbol before it. Raises
+    InputError where the lines hold fewer pieces than the recipe asks for, and where a given tokenizer lacks a symbol.
     """
     symbols, pieces = tuple(dict.fromkeys(symbols)), tuple(dict.fromkeys(pieces))
     if config.path is not None:
-        return _adopted(config, symbols, pieces, out=out, key=key)
+        given = _given(config, symbols, pieces, key=key)
+        return _stored(given, out, begins=begins, kind=config.kind, adopted_from=config.path)
     refuse_taken([each for each in symbols if meaning_of(each) or each in letters()])
     progress.message(f"training a tokenizer of {config.vocabulary_size} pieces")
     tokenizer = train_byte_level(config, lines(), symbols=symbols, pieces=pieces, key=key)
@@ -57,8 +62,16 @@ def make_byte_level(
             f"{key}.vocabulary_size is {tokenizer.num_ids}, since the text holds no more different pieces; the "
             f"default is {config.vocabulary_size}"
         )
-    store_fast(tokenizer, out, kind=config.kind)
-    return tokenizer
+    return _stored(tokenizer, out, begins=begins, kind=config.kind)
+
+
+def _stored(tokenizer: FastTokenizer, out: Path, *, begins: bool, **origin: Any) -> FastTokenizer:
+    content = framed(tokenizer.content, symbol=SPECIAL[2 if begins else 3], behind=not begins)
+    made = FastTokenizer(
+        content, special=tokenizer.special, num_ids=tokenizer.num_ids, symbols=tokenizer.symbols
+    )
+    store_fast(made, out, **origin)
+    return made
 
 
 def train_byte_level(
@@ -108,8 +121,13 @@ def train_byte_level(
         normalization=config.normalization,
         pattern=CHUNKS if isinstance(config, SuperBpeTokenizer) else WORDS,
     )
-    special = SpecialIds(pad=0, unknown=1, start=2, end=3)
-    return FastTokenizer(content, special=special, num_ids=fixed + len(merges.pieces), symbols=symbols)
+    return open_byte_level(content, symbols=symbols)
+
+
+def open_byte_level(content: bytes, *, symbols: Sequence[str]) -> FastTokenizer:
+    """A tokenizer that was trained here, by its file and its tags."""
+    made = FastTokenizer(content, special=SPECIAL_IDS, num_ids=0, symbols=symbols)
+    return FastTokenizer(content, special=SPECIAL_IDS, num_ids=made.num_pieces, symbols=symbols)
 
 
 def transition_of(config: SuperBpeTokenizer) -> int:
@@ -129,9 +147,8 @@ class _Read:
             yield line
 
 
-def _adopted(
-    config: ByteLevel, symbols: Sequence[str], pieces: Sequence[str], *, out: Path, key: str
-) -> FastTokenizer:
+def _given(config: ByteLevel, symbols: Sequence[str], pieces: Sequence[str], *, key: str) -> FastTokenizer:
+    """The tokenizer of `config.path`."""
     folder = Path(config.path or "").expanduser()
     if not (folder / FAST_FILE).is_file():
         raise input_error(
@@ -163,7 +180,6 @@ def _adopted(
             allowed="a tokenizer trained with them",
             fix=f"train it with `trimtab tokenizer train --tag '{lacking[0]}'`, or leave `path` out to train one",
         )
-    store_fast(tokenizer, out, kind=config.kind, adopted_from=config.path)
     return tokenizer
 
 

@@ -68,6 +68,7 @@ def _made(
             config.tokenizer,
             lambda: sample_text(corpora, limit, pipeline=pipeline),
             symbols=symbols,
+            begins=True,
             out=folder,
             key=key,
             progress=progress,
