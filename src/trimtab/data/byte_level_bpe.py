@@ -167,21 +167,18 @@ class Counted:
     def chunks(self, encode: Callable[[Sequence[str]], list[list[int]]]) -> Segmented:
         """The lines as pieces, `END` behind each chunk; `encode` gives the pieces of texts."""
         pattern = compiled(f"({CHUNKS})")
-        parts: list[str] = []
-        sizes = array("i")
-        for word in self.words:
-            some = [part for part in pattern.split(word) if part]
-            parts += some
-            sizes.append(len(some))
-        rows = iter(encode(parts))
-        # A chunk goes on into the next word, so END is only between the parts of one.
+        # By the group, what stays apart has the odd numbers.
+        parts = [pattern.split(word) for word in self.words]
+        rows = iter(encode([part for some in parts for part in some if part]))
+        # The text at the end of a word goes on into the next one.
         flat, lengths = array("i"), array("i")
-        for size in sizes:
+        for some in parts:
             before = len(flat)
-            for number in range(size):
+            for number, part in enumerate(some):
                 if number:
                     flat.append(END)
-                flat.extend(next(rows))
+                if part:
+                    flat.extend(next(rows))
             lengths.append(len(flat) - before)
         return self._joined(np.frombuffer(flat, np.int32), np.frombuffer(lengths, np.int32).astype(np.int64))
 

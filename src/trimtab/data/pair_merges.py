@@ -30,7 +30,7 @@ class Segmented:
     """How often the text occurs that a place belongs to, int64."""
 
     @classmethod
-    def of(cls, rows: np.ndarray, lengths: np.ndarray, counts: Sequence[int]) -> "Segmented":
+    def of(cls, rows: np.ndarray, lengths: np.ndarray, counts: Sequence[int] | np.ndarray) -> "Segmented":
         """`rows` are the pieces of all texts behind each other, without anything between them."""
         pieces = np.full(len(rows) + len(lengths), END, np.int32)
         ends = np.cumsum(lengths + 1) - 1
@@ -145,12 +145,14 @@ class _Training:
                 heapq.heappop(self.heap)
                 del self.places[pair]
                 continue
+            # Of a run all places are kept: which of them merge depends on where it begins by then.
             places = self._now(pair, self.places[pair])
-            count = int(self.count[places].sum())
+            merging = self._apart(places) if pair >> _BITS == pair & _MASK else places
+            count = int(self.count[merging].sum())
             if count == -bound:
                 heapq.heappop(self.heap)
                 del self.places[pair]
-                return pair, places
+                return pair, merging
             if count < self.floor:
                 heapq.heappop(self.heap)
                 del self.places[pair]
@@ -160,11 +162,10 @@ class _Training:
         return None
 
     def _now(self, pair: int, places: np.ndarray) -> np.ndarray:
-        """Those of the places where the pair still is, of a run of one piece every second."""
+        """Those of the places where the pair still is."""
         left, right = pair >> _BITS, pair & _MASK
         places = places[self.piece[places] == left]
-        places = places[self.piece[self.after[places]] == right]
-        return self._apart(places) if left == right else places
+        return places[self.piece[self.after[places]] == right]
 
     def _apart(self, places: np.ndarray) -> np.ndarray:
         """Every second place of each run of one piece, from its first one."""
