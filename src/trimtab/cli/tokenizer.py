@@ -1,4 +1,4 @@
-"""`trimtab tokenizer train` and `trimtab data inspect`: a vocabulary from text files, and a report on training data."""
+"""`trimtab tokenizer` and `trimtab data inspect`: vocabularies from text files and side by side, and a report on data."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -89,6 +89,34 @@ def train_tokenizer(
         f"{out}: {trained.num_ids} pieces; use it by `data.tokenizer.path: {out}` in a recipe "
         "(`data.source_tokenizer.path` where the source has its own)"
     )
+
+
+def compare_tokenizers(
+    tokenizers: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TOKENIZER...",
+            help="Runs, folders of tokenizers, or sentencepiece models; the first is the base.",
+        ),
+    ],
+    files: Annotated[
+        list[Path],
+        typer.Option("--input", metavar="FILE", help="Text, plain, .gz, .xz or .zst; one file a language."),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Compare tokenizers on texts: tokens, tokens a word, bytes a token, and pieces that no text becomes.
+
+    Fewer tokens are no quality by themselves: compare models by chrF or bits per byte, not by a loss per token.
+    """
+    from trimtab.data import tokenizer_comparison as comparison
+
+    opened = {str(path): comparison.open_tokenizer(path) for path in tokenizers}
+    found = comparison.compare_tokenizers(opened, {str(path): _lines([path]) for path in files})
+    if as_json:
+        typer.echo(json.dumps([asdict(each) for each in found], ensure_ascii=False, indent=2))
+    else:
+        typer.echo(comparison.render(found))
 
 
 def _train_byte_level(
