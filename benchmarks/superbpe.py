@@ -56,6 +56,7 @@ def arguments():
     parser.add_argument("--out", default="")
     parser.add_argument("--size", type=int, default=16000)
     parser.add_argument("--lines", type=int, default=10**9, help="of each file at most")
+    parser.add_argument("--trainers", default="", help=f"some of {', '.join(TRAINERS)}")
     parser.add_argument("--seconds", type=float, default=90.0)
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--dry-run", action="store_true")
@@ -68,13 +69,14 @@ def vocabularies(args):
     record = Record(
         args.out, question=f"time, memory and tokens of vocabularies of {args.size} pieces", device="cpu"
     )
+    trainers = args.trainers.split(",") if args.trainers else TRAINERS
     for text in TEXTS:
-        for trainer in TRAINERS:
+        for trainer in trainers:
             record.arm(
                 f"{text}: {trainer}", lambda text=text, trainer=trainer: in_process(args, text, trainer)
             )
         against = record.arms.get(f"{text}: {UNIGRAM}")
-        for trainer in TRAINERS:
+        for trainer in trainers:
             if against and (arm := record.arms.get(f"{text}: {trainer}")):
                 arm["fewer_tokens_than_unigram"] = round(1 - arm["train_tokens"] / against["train_tokens"], 4)
                 arm["fewer_dev_tokens_than_unigram"] = round(1 - arm["dev_tokens"] / against["dev_tokens"], 4)

@@ -1,4 +1,4 @@
-"""`trimtab tokenizer` and `trimtab data inspect`: vocabularies from text files and side by side, and a report on data."""
+"""`trimtab tokenizer` and `trimtab data inspect`: vocabularies, trained and compared, and a report on data."""
 
 import json
 from collections.abc import Iterator, Sequence
