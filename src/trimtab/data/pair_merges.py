@@ -1,7 +1,7 @@
 """Learns the merges of byte pair encoding from texts with their counts, on arrays of numpy.
 
 Source: Sennrich et al. 2016, arXiv 1508.07909, algorithm 1; which pairs may merge is asked of a function, so that the
-two stages of SuperBPE (`superbpe.py`) are two calls.
+two stages of SuperBPE (`byte_level_bpe.py`) are two calls.
 """
 
 import heapq
