@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trimtab.config.tokenizer import ByteLevelBpeTokenizer, SuperBpeTokenizer
-from trimtab.data.byte_level_tokenizer import make_byte_level, train_byte_level, transition_of
+from trimtab.data.byte_level_tokenizer import Symbols, make_byte_level, train_byte_level, transition_of
 from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.piece_map import map_pieces
 from trimtab.data.stored_tokenizer import load_stored
@@ -25,11 +25,13 @@ LINES = [
 
 def made(folder: Path, *, config: Any = None, lines: list[str] = LINES, **rest: Any) -> FastTokenizer:
     config = config or SuperBpeTokenizer(transition_size=300)
-    return make_byte_level(config, lambda: lines, out=folder, key="data.tokenizer", progress=Silent(), **rest)
+    return make_byte_level(
+        config, lambda: lines, symbols=Symbols(**rest), out=folder, key="data.tokenizer", progress=Silent()
+    )
 
 
 def test_what_is_stored_opens_as_the_very_same(tmp_path: Path) -> None:
-    tokenizer = made(tmp_path, symbols=["<de>"], pieces=["⟦0⟧"])
+    tokenizer = made(tmp_path, tags=["<de>"], pieces=["⟦0⟧"])
     again = load_stored(tmp_path)
     assert again.fingerprint == tokenizer.fingerprint
     assert again.symbols == ("<de>",)
@@ -38,7 +40,7 @@ def test_what_is_stored_opens_as_the_very_same(tmp_path: Path) -> None:
 
 
 def test_tags_stand_before_a_line_and_no_text_becomes_one(tmp_path: Path) -> None:
-    tokenizer = made(tmp_path, symbols=["<de>"])
+    tokenizer = made(tmp_path, tags=["<de>"])
     tagged, plain = (
         tokenizer.encode_with_tags(["the <de> cat"], ["<de>"])[0],
         tokenizer.encode(["the <de> cat"])[0],
@@ -79,20 +81,20 @@ def test_no_text_and_no_room_are_refused(tmp_path: Path) -> None:
         made(tmp_path, lines=["", " "])
     tags = [f"<{number}>" for number in range(60)]
     with pytest.raises(InputError, match="no room"):
-        made(tmp_path, config=ByteLevelBpeTokenizer(vocabulary_size=310), symbols=tags)
+        made(tmp_path, config=ByteLevelBpeTokenizer(vocabulary_size=310), tags=tags)
     for tag in ("a", "<pad>"):
         with pytest.raises(InputError, match="already has a meaning"):
-            made(tmp_path, symbols=[tag])
+            made(tmp_path, tags=[tag])
     with pytest.raises(InputError, match="surrogate"):
         made(tmp_path / "c").encode(["\ud800"])
 
 
 def test_a_tokenizer_is_adopted_from_a_folder(tmp_path: Path) -> None:
-    first = made(tmp_path / "a", symbols=["<de>"])
-    adopted = made(tmp_path / "b", config=SuperBpeTokenizer(path=str(tmp_path / "a")), symbols=["<de>"])
+    first = made(tmp_path / "a", tags=["<de>"])
+    adopted = made(tmp_path / "b", config=SuperBpeTokenizer(path=str(tmp_path / "a")), tags=["<de>"])
     assert adopted.encode(LINES) == first.encode(LINES)
     with pytest.raises(InputError, match="lacks symbols"):
-        made(tmp_path / "c", config=SuperBpeTokenizer(path=str(tmp_path / "a")), symbols=["<fr>"])
+        made(tmp_path / "c", config=SuperBpeTokenizer(path=str(tmp_path / "a")), tags=["<fr>"])
     with pytest.raises(InputError, match="another size"):
         made(tmp_path / "c", config=SuperBpeTokenizer(path=str(tmp_path / "a"), vocabulary_size=400))
     with pytest.raises(InputError, match=r"fast_tokenizer\.json"):

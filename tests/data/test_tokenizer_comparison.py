@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.config.tokenizer import SentencePieceTokenizer, SuperBpeTokenizer
-from trimtab.data.byte_level_tokenizer import make_byte_level
+from trimtab.data.byte_level_tokenizer import Symbols, make_byte_level
 from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.tokenizer import train_tokenizer
 from trimtab.data.tokenizer_comparison import compare_tokenizers, open_tokenizer, render, unreachable
@@ -19,7 +19,14 @@ LINES = ["the cat sat on the mat", "of the dog and of the cat", "the mat of the 
 def opened(tmp_path_factory: pytest.TempPathFactory) -> dict[str, AnyTokenizer]:
     folder = tmp_path_factory.mktemp("tokenizers")
     config = SuperBpeTokenizer(transition_size=300)
-    make_byte_level(config, lambda: LINES, out=folder / "superbpe", key="data.tokenizer", progress=Silent())
+    make_byte_level(
+        config,
+        lambda: LINES,
+        symbols=Symbols(),
+        out=folder / "superbpe",
+        key="data.tokenizer",
+        progress=Silent(),
+    )
     unigram = SentencePieceTokenizer(vocabulary_size=275)
     train_tokenizer(unigram, lines=LINES, symbols=(), out=folder / "unigram")
     return {name: open_tokenizer(folder / name) for name in ("unigram", "superbpe")}

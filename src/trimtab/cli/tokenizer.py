@@ -13,6 +13,10 @@ from trimtab.cli.arguments import Json, Overrides, RecipeFile
 from trimtab.cli.console import ConsoleProgress
 from trimtab.errors import input_error
 
+COVERAGE = 0.9995
+SMALLEST_BYTE_LEVEL = 300
+"""As in recipes; 256 bytes and some more."""
+
 
 class Model(StrEnum):
     """How pieces are chosen."""
@@ -38,7 +42,7 @@ def train_tokenizer(
         typer.Option(
             "--character-coverage", min=0.95, max=1.0, help="Share of characters with their own piece."
         ),
-    ] = 0.9995,
+    ] = COVERAGE,
     byte_fallback: Annotated[
         bool, typer.Option(help="Spell what has no piece in bytes (256 pieces).")
     ] = True,
@@ -60,13 +64,13 @@ def train_tokenizer(
             allowed="a new folder",
             fix="name another folder, or remove this one",
         )
-    if transition_size is not None and (model is not Model.SUPERBPE or transition_size >= vocabulary_size):
-        raise input_error(
-            f"--transition-size {transition_size}: is for superbpe, and below the vocabulary size",
-            got=f"--model {model.value}, --vocabulary-size {vocabulary_size}",
-            allowed="--model superbpe and fewer pieces than the vocabulary has",
-            fix="leave it out",
-        )
+    _check_options(
+        model,
+        size=vocabulary_size,
+        transition_size=transition_size,
+        coverage=coverage,
+        byte_fallback=byte_fallback,
+    )
     if model in (Model.BYTE_LEVEL_BPE, Model.SUPERBPE):
         num_ids = _train_byte_level(
             model, files, out, size=vocabulary_size, transition_size=transition_size, tags=tag or ()
@@ -75,18 +79,17 @@ def train_tokenizer(
             f"{out}: {num_ids} pieces; use it by `data.tokenizer: {{kind: {model.value}, path: {out}}}` in a recipe"
         )
         return
-    from trimtab.config.tokenizer import SentencePieceTokenizer
-    from trimtab.data import tokenizer
-
-    config = SentencePieceTokenizer(
-        model=model.value,
-        vocabulary_size=vocabulary_size,
-        character_coverage=coverage,
+    num_ids = _train_sentencepiece(
+        model,
+        files,
+        out,
+        size=vocabulary_size,
+        coverage=coverage,
         byte_fallback=byte_fallback,
+        tags=tag or (),
     )
-    trained = tokenizer.train_tokenizer(config, lines=_lines(files), symbols=tag or (), out=out)
     typer.echo(
-        f"{out}: {trained.num_ids} pieces; use it by `data.tokenizer.path: {out}` in a recipe "
+        f"{out}: {num_ids} pieces; use it by `data.tokenizer.path: {out}` in a recipe "
         "(`data.source_tokenizer.path` where the source has its own)"
     )
 
@@ -119,6 +122,57 @@ def compare_tokenizers(
         typer.echo(comparison.render(found))
 
 
+def _check_options(
+    model: Model, *, size: int, transition_size: int | None, coverage: float, byte_fallback: bool
+) -> None:
+    """InputError for options that a model of another kind has."""
+    if transition_size is not None and (model is not Model.SUPERBPE or transition_size >= size):
+        raise input_error(
+            f"--transition-size {transition_size}: is for superbpe, and below the vocabulary size",
+            got=f"--model {model.value}, --vocabulary-size {size}",
+            allowed="--model superbpe and fewer pieces than the vocabulary has",
+            fix="leave it out",
+        )
+    if model in (Model.UNIGRAM, Model.BPE):
+        return
+    if coverage != COVERAGE or not byte_fallback:
+        raise input_error(
+            f"--model {model.value}: every byte has a piece, so there is nothing to cover",
+            got="--no-byte-fallback" if not byte_fallback else f"--character-coverage {coverage}",
+            allowed="these options with --model unigram or bpe",
+            fix="leave it out",
+        )
+    if size < SMALLEST_BYTE_LEVEL:
+        raise input_error(
+            f"--vocabulary-size {size}: no room for the 256 bytes and a merge",
+            got=str(size),
+            allowed=f"at least {SMALLEST_BYTE_LEVEL}",
+            fix="raise it",
+        )
+
+
+def _train_sentencepiece(
+    model: Model,
+    files: list[Path],
+    out: Path,
+    *,
+    size: int,
+    coverage: float,
+    byte_fallback: bool,
+    tags: Sequence[str],
+) -> int:
+    from trimtab.config.tokenizer import SentencePieceTokenizer
+    from trimtab.data import tokenizer
+
+    config = SentencePieceTokenizer(
+        model="bpe" if model is Model.BPE else "unigram",
+        vocabulary_size=size,
+        character_coverage=coverage,
+        byte_fallback=byte_fallback,
+    )
+    return tokenizer.train_tokenizer(config, lines=_lines(files), symbols=tags, out=out).num_ids
+
+
 def _train_byte_level(
     model: Model,
     files: list[Path],
@@ -128,16 +182,9 @@ def _train_byte_level(
     transition_size: int | None,
     tags: Sequence[str],
 ) -> int:
-    from trimtab.config.tokenizer import SMALLEST_BYTE_LEVEL, ByteLevelBpeTokenizer, SuperBpeTokenizer
-    from trimtab.data.byte_level_tokenizer import make_byte_level
+    from trimtab.config.tokenizer import ByteLevelBpeTokenizer, SuperBpeTokenizer
+    from trimtab.data.byte_level_tokenizer import Symbols, make_byte_level
 
-    if size < SMALLEST_BYTE_LEVEL:
-        raise input_error(
-            f"--vocabulary-size {size}: no room for the 256 bytes and a merge",
-            got=str(size),
-            allowed=f"at least {SMALLEST_BYTE_LEVEL}",
-            fix="raise it",
-        )
     config = (
         SuperBpeTokenizer(vocabulary_size=size, transition_size=transition_size)
         if model is Model.SUPERBPE
@@ -146,9 +193,9 @@ def _train_byte_level(
     made = make_byte_level(
         config,
         lambda: _lines(files),
-        symbols=tags,
+        symbols=Symbols(tags=tags),
         out=out,
-        key="--model",
+        key="data.tokenizer",
         progress=ConsoleProgress(),
     )
     return made.num_ids

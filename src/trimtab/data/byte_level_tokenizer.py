@@ -1,7 +1,7 @@
 """The byte-level tokenizer of a run: trained on its lines, or adopted from a folder."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,30 +31,41 @@ LONGEST = 64
 """Bytes of a piece at most; longer ones come from rules and repeated lines."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Symbols:
+    """What a vocabulary has beside its pieces and the four special symbols."""
+
+    tags: Sequence[str] = ()
+    """No text ever becomes one."""
+    pieces: Sequence[str] = ()
+    """Any text that holds one becomes it there."""
+    begins: bool = False
+    """Whether those who use the file with another library get the start symbol before a text, in place of the end
+    symbol behind it."""
+
+
 def make_byte_level(
     config: ByteLevel,
     lines: Callable[[], Iterable[str]],
     *,
-    symbols: Sequence[str] = (),
-    pieces: Sequence[str] = (),
-    begins: bool = False,
+    symbols: Symbols,
     out: Path,
     key: str,
     progress: Progress,
 ) -> FastTokenizer:
     """Adopts the tokenizer of `config.path`, or trains one on the lines, and writes it into the folder `out`.
 
-    No text ever becomes one of the `symbols`; each of `pieces` does, anywhere in a text. For those who use the file
-    with another library it puts the end symbol behind a text, or, if `begins`, the start symbol before it. Raises
-    InputError where the lines hold fewer pieces than the recipe asks for, and where a given tokenizer lacks a symbol.
+    Raises InputError where the lines hold fewer pieces than the recipe asks for, and where a given tokenizer lacks a
+    symbol.
     """
-    symbols, pieces = tuple(dict.fromkeys(symbols)), tuple(dict.fromkeys(pieces))
+    tags, pieces = tuple(dict.fromkeys(symbols.tags)), tuple(dict.fromkeys(symbols.pieces))
+    begins = symbols.begins
     if config.path is not None:
-        given = _given(config, symbols, pieces, key=key)
+        given = _given(config, tags, pieces, key=key)
         return _stored(given, out, begins=begins, kind=config.kind, adopted_from=config.path)
-    refuse_taken([each for each in symbols if meaning_of(each) or each in letters()])
+    refuse_taken([each for each in tags if meaning_of(each) or each in letters()])
     progress.message(f"training a tokenizer of {config.vocabulary_size} pieces")
-    tokenizer = train_byte_level(config, lines(), symbols=symbols, pieces=pieces, key=key)
+    tokenizer = train_byte_level(config, lines(), symbols=tags, pieces=pieces, key=key)
     if tokenizer.num_ids < config.vocabulary_size:
         if "vocabulary_size" in config.model_fields_set:
             raise _too_many(config, tokenizer.num_ids, key)

@@ -62,7 +62,7 @@ def learn_merges(
     applies the merges in their order splits the texts as they are split here. In a run of one piece every second pair
     counts. `may_merge` gets the bytes of a pair.
     """
-    return _Training(texts, pieces, may_merge, least_count).run(num_merges)
+    return _Training(texts, pieces, may_merge, least_count).run(num_merges) if num_merges > 0 else []
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 from trimtab.config.data import DataConfig
 from trimtab.config.reserved import SEPARATOR
 from trimtab.config.tokenizer import ByteLevel, ByteTokenizer, PretrainedTokenizer
-from trimtab.data.byte_level_tokenizer import make_byte_level
+from trimtab.data.byte_level_tokenizer import Symbols, make_byte_level
 from trimtab.data.byte_pieces import byte_model
 from trimtab.data.corpus import Corpus
 from trimtab.data.exact_text import NEWLINE, check_exact
@@ -67,8 +67,7 @@ def _made(
         return make_byte_level(
             config.tokenizer,
             lambda: sample_text(corpora, limit, pipeline=pipeline),
-            symbols=symbols,
-            begins=True,
+            symbols=Symbols(tags=symbols, begins=True),
             out=folder,
             key=key,
             progress=progress,

@@ -10,7 +10,7 @@ from trimtab.config.data import DataConfig
 from trimtab.config.reserved import PROTECTED
 from trimtab.config.tokenizer import ByteLevel, PretrainedTokenizer, SentencePieceTokenizer
 from trimtab.config.transforms import ProtectTransform, Transform
-from trimtab.data.byte_level_tokenizer import make_byte_level
+from trimtab.data.byte_level_tokenizer import Symbols, make_byte_level
 from trimtab.data.corpus import Corpus
 from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.fitting_vocabulary import train_fitting
@@ -147,8 +147,7 @@ class _Maker:
             return make_byte_level(
                 config,
                 lambda: sample_lines(self.corpora, config.training_lines, pipeline=self.pipeline, side=side),
-                symbols=symbols,
-                pieces=self.pieces,
+                symbols=Symbols(tags=symbols, pieces=self.pieces),
                 out=out,
                 key=key,
                 progress=self.progress,

@@ -11,7 +11,7 @@ import numpy as np
 
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import ByteLevel, PretrainedTokenizer, SentencePieceTokenizer
-from trimtab.data.byte_level_tokenizer import make_byte_level
+from trimtab.data.byte_level_tokenizer import Symbols, make_byte_level
 from trimtab.data.chunk import BYTES_PER_TOKEN, LEAST_ROOM, Chunk
 from trimtab.data.corpus import Corpus
 from trimtab.data.fitting_vocabulary import train_fitting
@@ -217,6 +217,7 @@ def prepare_tokenizer(
         return make_byte_level(
             config,
             lambda: sample_lines(corpora, config.training_lines, pipeline=pipeline, side="source"),
+            symbols=Symbols(),
             out=folder,
             key=key,
             progress=progress,
