@@ -57,13 +57,7 @@ def train_tokenizer(
     ] = None,
 ) -> None:
     """Train a tokenizer, to be shared by several runs."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise input_error(
-            f"--out {out}: already exists",
-            got="a folder with something in it" if out.is_dir() else "a file",
-            allowed="a new folder",
-            fix="name another folder, or remove this one",
-        )
+    _check_new(out)
     _check_options(
         model,
         size=vocabulary_size,
@@ -120,6 +114,16 @@ def compare_tokenizers(
         typer.echo(json.dumps([asdict(each) for each in found], ensure_ascii=False, indent=2))
     else:
         typer.echo(comparison.render(found))
+
+
+def _check_new(out: Path) -> None:
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise input_error(
+            f"--out {out}: already exists",
+            got="a folder with something in it" if out.is_dir() else "a file",
+            allowed="a new folder",
+            fix="name another folder, or remove this one",
+        )
 
 
 def _check_options(
