@@ -265,7 +265,7 @@ def settings(trained: Trained) -> dict[str, Any]:
     }
 
 
-def symbols_of(target: SentencePiece) -> dict[str, str]:
+def symbols_of(target: AnyTokenizer) -> dict[str, str]:
     """The special pieces as `config.json` names them."""
     return {
         "unk_token": target.piece(target.unknown),
