@@ -7,7 +7,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     cli                                         one file a command, nothing heavy before it runs
     demo | averaging | replaying | vocabulary | lab | tuning   a first translator; means; again; pieces; tries
     report                                      a run as a page, from its folder alone
-    launch | inspection | cleaning | adapters | exporting | shortlisting | serving | probing   what the commands call
+    launch | inspection | cleaning | adapters | exporting | shortlisting | serving | probing | doctor   for commands
     training                                    the loop on one page, the checks before it, the records along it
     build | parts                               introduces the stages to one another; single parts for other loops
     tasks                                       what differs between tasks: data, batches, loss, checks, validation

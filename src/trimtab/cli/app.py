@@ -13,6 +13,7 @@ from trimtab.cli.command_help import CheckCommand, HelpfulCommand
 from trimtab.cli.completion import completion
 from trimtab.cli.convert import convert
 from trimtab.cli.detect import detect
+from trimtab.cli.doctor import doctor
 from trimtab.cli.evaluate import evaluate
 from trimtab.cli.explain import run_explain
 from trimtab.cli.export import export
@@ -34,7 +35,7 @@ from trimtab.cli.score import score
 from trimtab.cli.serve import serve
 from trimtab.cli.shell import guarded
 from trimtab.cli.shortlist import shortlist
-from trimtab.cli.tokenizer import inspect, train_tokenizer
+from trimtab.cli.tokenizer import compare_tokenizers, inspect, train_tokenizer
 from trimtab.cli.train import train
 from trimtab.cli.translate import translate
 from trimtab.cli.usage import CommandGroup
@@ -49,7 +50,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings=_HELP,
 )
-tokenizer_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Train tokenizers.")
+tokenizer_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Train and compare tokenizers.")
 vocabulary_app = typer.Typer(
     cls=CommandGroup, no_args_is_help=True, help="Trim or extend the vocabulary of a trained model."
 )
@@ -130,11 +131,13 @@ for command in (
     rules,
     convert,
     completion,
+    doctor,
 ):
     app.command(cls=HelpfulCommand)(guarded(command))
 app.command("check", cls=CheckCommand, context_settings=_AS_GIVEN)(_check)
 app.command("explain", cls=HelpfulCommand, context_settings={"ignore_unknown_options": True})(_explain)
 tokenizer_app.command("train", cls=HelpfulCommand)(guarded(train_tokenizer))
+tokenizer_app.command("compare", cls=HelpfulCommand)(guarded(compare_tokenizers))
 data_app.command("inspect", cls=HelpfulCommand)(guarded(inspect))
 data_app.command("clean", cls=HelpfulCommand)(guarded(clean))
 data_app.command("render", cls=HelpfulCommand)(guarded(render))

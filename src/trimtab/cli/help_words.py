@@ -15,7 +15,7 @@ COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
         *("average", "export", "shortlist", "vocabulary"),
     ),
     "Experiment": ("lab",),
-    "Look up": ("explain", "rules", "schema", "completion"),
+    "Look up": ("explain", "rules", "schema", "completion", "doctor"),
 }
 """The commands that `trimtab -h` lists, by title."""
 
@@ -200,10 +200,13 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         'eval "$(trimtab completion zsh)"',
         "trimtab completion fish > ~/.config/fish/completions/trimtab.fish",
     ),
+    "doctor": ("trimtab doctor", "trimtab doctor --json"),
     "tokenizer": ("trimtab tokenizer train --input train.en --input train.de --out tokenizer",),
+    "tokenizer compare": ("trimtab tokenizer compare runs/a runs/b --input dev.en --input dev.de",),
     "tokenizer train": (
         "trimtab tokenizer train --input train.en --input train.de --out tokenizer",
         "trimtab tokenizer train --input train.en --out tokenizer --vocabulary-size 8000 --model bpe",
+        "trimtab tokenizer train --input train.en --input train.de --out tokenizer --model superbpe",
     ),
     "data": (
         "trimtab data inspect my.yaml",

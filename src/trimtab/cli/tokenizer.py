@@ -1,7 +1,7 @@
-"""`trimtab tokenizer train` and `trimtab data inspect`: a vocabulary from text files, and a report on training data."""
+"""`trimtab tokenizer` and `trimtab data inspect`: vocabularies, trained and compared, and a report on data."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -13,12 +13,18 @@ from trimtab.cli.arguments import Json, Overrides, RecipeFile
 from trimtab.cli.console import ConsoleProgress
 from trimtab.errors import input_error
 
+COVERAGE = 0.9995
+SMALLEST_BYTE_LEVEL = 300
+"""As in recipes; 256 bytes and some more."""
+
 
 class Model(StrEnum):
     """How pieces are chosen."""
 
     UNIGRAM = "unigram"
     BPE = "bpe"
+    BYTE_LEVEL_BPE = "byte_level_bpe"
+    SUPERBPE = "superbpe"
 
 
 def train_tokenizer(
@@ -36,15 +42,81 @@ def train_tokenizer(
         typer.Option(
             "--character-coverage", min=0.95, max=1.0, help="Share of characters with their own piece."
         ),
-    ] = 0.9995,
+    ] = COVERAGE,
     byte_fallback: Annotated[
         bool, typer.Option(help="Spell what has no piece in bytes (256 pieces).")
     ] = True,
     tag: Annotated[
         list[str] | None, typer.Option(metavar="<TAG>", help="Symbol to keep whole; repeatable.")
     ] = None,
+    transition_size: Annotated[
+        int | None,
+        typer.Option(
+            min=300, help="With superbpe, pieces before merges go across spaces; half of them by default."
+        ),
+    ] = None,
 ) -> None:
     """Train a tokenizer, to be shared by several runs."""
+    _check_new(out)
+    _check_options(
+        model,
+        size=vocabulary_size,
+        transition_size=transition_size,
+        coverage=coverage,
+        byte_fallback=byte_fallback,
+    )
+    if model in (Model.BYTE_LEVEL_BPE, Model.SUPERBPE):
+        num_ids = _train_byte_level(
+            model, files, out, size=vocabulary_size, transition_size=transition_size, tags=tag or ()
+        )
+        typer.echo(
+            f"{out}: {num_ids} pieces; use it by `data.tokenizer: {{kind: {model.value}, path: {out}}}` in a recipe"
+        )
+        return
+    num_ids = _train_sentencepiece(
+        model,
+        files,
+        out,
+        size=vocabulary_size,
+        coverage=coverage,
+        byte_fallback=byte_fallback,
+        tags=tag or (),
+    )
+    typer.echo(
+        f"{out}: {num_ids} pieces; use it by `data.tokenizer.path: {out}` in a recipe "
+        "(`data.source_tokenizer.path` where the source has its own)"
+    )
+
+
+def compare_tokenizers(
+    tokenizers: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TOKENIZER...",
+            help="Runs, folders of tokenizers, or sentencepiece models; the first is the base.",
+        ),
+    ],
+    files: Annotated[
+        list[Path],
+        typer.Option("--input", metavar="FILE", help="Text, plain, .gz, .xz or .zst; one file a language."),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Compare tokenizers on texts: tokens, tokens a word, bytes a token, and pieces that no text becomes.
+
+    Fewer tokens are no quality by themselves: compare models by chrF or bits per byte, not by a loss per token.
+    """
+    from trimtab.data import tokenizer_comparison as comparison
+
+    opened = {str(path): comparison.open_tokenizer(path) for path in tokenizers}
+    found = comparison.compare_tokenizers(opened, {str(path): _lines([path]) for path in files})
+    if as_json:
+        typer.echo(json.dumps([asdict(each) for each in found], ensure_ascii=False, indent=2))
+    else:
+        typer.echo(comparison.render(found))
+
+
+def _check_new(out: Path) -> None:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise input_error(
             f"--out {out}: already exists",
@@ -52,20 +124,85 @@ def train_tokenizer(
             allowed="a new folder",
             fix="name another folder, or remove this one",
         )
+
+
+def _check_options(
+    model: Model, *, size: int, transition_size: int | None, coverage: float, byte_fallback: bool
+) -> None:
+    """InputError for options that a model of another kind has."""
+    if transition_size is not None and (model is not Model.SUPERBPE or transition_size >= size):
+        raise input_error(
+            f"--transition-size {transition_size}: is for superbpe, and below the vocabulary size",
+            got=f"--model {model.value}, --vocabulary-size {size}",
+            allowed="--model superbpe and fewer pieces than the vocabulary has",
+            fix="leave it out",
+        )
+    if model in (Model.UNIGRAM, Model.BPE):
+        return
+    if coverage != COVERAGE or not byte_fallback:
+        raise input_error(
+            f"--model {model.value}: every byte has a piece, so there is nothing to cover",
+            got="--no-byte-fallback" if not byte_fallback else f"--character-coverage {coverage}",
+            allowed="these options with --model unigram or bpe",
+            fix="leave it out",
+        )
+    if size < SMALLEST_BYTE_LEVEL:
+        raise input_error(
+            f"--vocabulary-size {size}: no room for the 256 bytes and a merge",
+            got=str(size),
+            allowed=f"at least {SMALLEST_BYTE_LEVEL}",
+            fix="raise it",
+        )
+
+
+def _train_sentencepiece(
+    model: Model,
+    files: list[Path],
+    out: Path,
+    *,
+    size: int,
+    coverage: float,
+    byte_fallback: bool,
+    tags: Sequence[str],
+) -> int:
     from trimtab.config.tokenizer import SentencePieceTokenizer
     from trimtab.data import tokenizer
 
     config = SentencePieceTokenizer(
-        model=model.value,
-        vocabulary_size=vocabulary_size,
+        model="bpe" if model is Model.BPE else "unigram",
+        vocabulary_size=size,
         character_coverage=coverage,
         byte_fallback=byte_fallback,
     )
-    trained = tokenizer.train_tokenizer(config, lines=_lines(files), symbols=tag or (), out=out)
-    typer.echo(
-        f"{out}: {trained.num_ids} pieces; use it by `data.tokenizer.path: {out}` in a recipe "
-        "(`data.source_tokenizer.path` where the source has its own)"
+    return tokenizer.train_tokenizer(config, lines=_lines(files), symbols=tags, out=out).num_ids
+
+
+def _train_byte_level(
+    model: Model,
+    files: list[Path],
+    out: Path,
+    *,
+    size: int,
+    transition_size: int | None,
+    tags: Sequence[str],
+) -> int:
+    from trimtab.config.tokenizer import ByteLevelBpeTokenizer, SuperBpeTokenizer
+    from trimtab.data.byte_level_tokenizer import Symbols, make_byte_level
+
+    config = (
+        SuperBpeTokenizer(vocabulary_size=size, transition_size=transition_size)
+        if model is Model.SUPERBPE
+        else ByteLevelBpeTokenizer(vocabulary_size=size)
     )
+    made = make_byte_level(
+        config,
+        lambda: _lines(files),
+        symbols=Symbols(tags=tags),
+        out=out,
+        key="data.tokenizer",
+        progress=ConsoleProgress(),
+    )
+    return made.num_ids
 
 
 def _lines(files: list[Path]) -> Iterator[str]:

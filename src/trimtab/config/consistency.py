@@ -16,7 +16,7 @@ from trimtab.config.run import Recipe
 from trimtab.config.sharding import sharding_contradictions
 from trimtab.config.step import Constant
 from trimtab.config.tasks.contradictions import task_contradictions
-from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.tokenizer import SentencePieceTokenizer, SuperBpeTokenizer
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.metrics.catalogue import OF_TRANSLATIONS
 
@@ -187,6 +187,8 @@ def _vocabulary(recipe: Recipe) -> Iterator[Complaint]:
     smallest = BYTE_PIECES + 5
     sides = {"data.tokenizer": recipe.data.tokenizer, "data.source_tokenizer": recipe.data.source_tokenizer}
     for key, tokenizer in sides.items():
+        if isinstance(tokenizer, SuperBpeTokenizer):
+            yield from _transition(key, tokenizer)
         if not isinstance(tokenizer, SentencePieceTokenizer):
             continue
         if tokenizer.path is not None or not tokenizer.byte_fallback:
@@ -199,6 +201,17 @@ def _vocabulary(recipe: Recipe) -> Iterator[Complaint]:
                 allowed=f"at least {smallest}, with byte_fallback",
                 fix=f"raise it, or set `{key}.byte_fallback: false`",
             )
+
+
+def _transition(key: str, tokenizer: SuperBpeTokenizer) -> Iterator[Complaint]:
+    if tokenizer.transition_size is not None and tokenizer.transition_size >= tokenizer.vocabulary_size:
+        yield Complaint(
+            path=f"{key}.transition_size",
+            what="no merge is left to go across spaces",
+            got=f"{tokenizer.transition_size}, of a vocabulary of {tokenizer.vocabulary_size}",
+            allowed=f"less than {key}.vocabulary_size",
+            fix="lower it, or set `kind: byte_level_bpe` for a vocabulary without superwords",
+        )
 
 
 def _start(recipe: Recipe) -> Iterator[Complaint]:

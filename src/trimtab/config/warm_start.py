@@ -19,7 +19,10 @@ SIZES = ("dim", "heads", "encoder_layers", "decoder_layers", "layers", "feed_for
 SHORT_FOR = {"layers": ("encoder_layers", "decoder_layers")}
 NOT_TAKEN = ("warm_start", "warm_start_sha256", "dropout", "attention_dropout", "residual")
 """Settings of a model that belong to a run, and not to its weights."""
-SAME_VOCABULARY = ("kind", "model", "vocabulary_size", "character_coverage", "byte_fallback", "normalization")
+SAME_VOCABULARY = (
+    *("kind", "model", "vocabulary_size", "character_coverage", "byte_fallback", "normalization"),
+    *("transition_size", "longest_superword"),
+)
 """Settings that make another tokenizer of the same lines."""
 OF_THE_RUN = ("path", "vocabulary_size", "sampling")
 """Settings of a tokenizer that belong to a run, or follow from the model that it has."""

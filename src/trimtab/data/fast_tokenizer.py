@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.data.sentencepiece_model import LINE_ENDS
+from trimtab.data.sentencepiece_model import LINE_ENDS, MOST_NAMED
 from trimtab.errors import input_error
 
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
@@ -40,10 +40,12 @@ class FastTokenizer:
         special: SpecialIds,
         num_ids: int,
         template: str = "",
+        symbols: Sequence[str] = (),
         name: str = "tokenizer.json",
     ) -> None:
-        """`num_ids` may be more than the tokenizer has: ids beyond stand for rows of a model that no text uses.
-        `template` is that of chats, in Jinja. Raises InputError if the file is none of such a tokenizer."""
+        """`symbols` are the tags, which only a vocabulary trained here has. `num_ids` may be more than the tokenizer
+        has: ids beyond stand for rows of a model that no text uses. `template` is that of chats, in Jinja. Raises
+        InputError if the file is none of such a tokenizer."""
         self.content, self.special, self.num_ids, self.template = content, special, num_ids, template
         self._chat, self._plain = _load(content, name), _load(content, name)
         self._plain.encode_special_tokens = True
@@ -53,9 +55,9 @@ class FastTokenizer:
             special.start,
             special.end,
         )
-        self.symbols: tuple[str, ...] = ()
-        """Tags, which a pretrained tokenizer has none of."""
-        told = json.dumps([asdict(special), num_ids, template]).encode()
+        self.symbols = tuple(symbols)
+        # A tokenizer without tags keeps the fingerprint that runs know it by.
+        told = json.dumps([asdict(special), num_ids, template, *[self.symbols] * bool(symbols)]).encode()
         self.fingerprint = hashlib.sha256(hashlib.sha256(content).digest() + told).hexdigest()
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
@@ -69,9 +71,9 @@ class FastTokenizer:
         return [self._plain.encode(text, add_special_tokens=False).ids for text in texts]
 
     def encode_with_tags(self, lines: Sequence[str], tags: Sequence[str]) -> list[list[int]]:
-        """As `encode`; there are no tags."""
-        assert not tags, "recipes refuse tags beside a pretrained tokenizer"
-        return self.encode(lines)
+        """Ids of the tags, then ids of the line, end symbol included; InputError for a tag without an id."""
+        before = [self.id(tag) for tag in tags]
+        return [[*before, *row] for row in self.encode(lines)]
 
     def encode_chat(self, text: str) -> list[int]:
         """Ids of a text that a chat template wrote, its symbols as such, as `apply_chat_template` gives them."""
@@ -110,8 +112,8 @@ class FastTokenizer:
         return self._plain.token_to_id(piece)
 
     def id(self, piece: str, *, tags: Sequence[str] | None = None) -> int:
-        """The id of a piece; InputError if there is none. It knows no tags."""
-        return id_of(piece, self.token_to_id(piece))
+        """The id of a piece; InputError with `tags`, or all symbols, if there is none."""
+        return id_of(piece, self.token_to_id(piece), tags=self.symbols if tags is None else tags)
 
     @cached_property
     def is_byte(self) -> np.ndarray:
@@ -127,11 +129,13 @@ class FastTokenizer:
         return self._plain.get_vocab_size(with_added_tokens=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.content, self.special, self.num_ids, self.template)
+        return _again, (self.content, self.special, self.num_ids, self.template, self.symbols)
 
 
-def _again(content: bytes, special: SpecialIds, num_ids: int, template: str) -> FastTokenizer:
-    return FastTokenizer(content, special=special, num_ids=num_ids, template=template)
+def _again(
+    content: bytes, special: SpecialIds, num_ids: int, template: str, symbols: tuple[str, ...]
+) -> FastTokenizer:
+    return FastTokenizer(content, special=special, num_ids=num_ids, template=template, symbols=symbols)
 
 
 def _load(content: bytes, name: str) -> Any:
@@ -141,7 +145,7 @@ def _load(content: bytes, name: str) -> Any:
         if error.name != "tokenizers":
             raise
         raise input_error(
-            "pretrained tokenizers need the package tokenizers, which is not installed",
+            "byte-level and pretrained tokenizers need the package tokenizers, which is not installed",
             got="no tokenizers",
             allowed="tokenizers 0.20 or newer",
             fix='pip install "trimtab[train,export]"',
@@ -160,13 +164,15 @@ def _load(content: bytes, name: str) -> Any:
     return made
 
 
-def id_of(piece: str, found: int | None) -> int:
-    """The id that a pretrained tokenizer has found for a piece; InputError if there is none."""
+def id_of(piece: str, found: int | None, *, tags: Sequence[str] = ()) -> int:
+    """The id that a tokenizer has found for a piece; InputError if there is none."""
     if found is None:
         raise input_error(
             f"the vocabulary has no piece {piece!r}",
             got=piece,
-            allowed="a piece of the pretrained tokenizer, which has no tags",
+            allowed=f"its tags are {', '.join(tags[:MOST_NAMED])}"
+            if tags
+            else "a piece of the tokenizer, which has no tags",
             fix="leave it out",
         )
     return found

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from trimtab.config.data import DataConfig
-from trimtab.config.tokenizer import SentencePieceTokenizer, Tokenizer
+from trimtab.config.tokenizer import ByteLevel, SentencePieceTokenizer, Tokenizer
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.tokenizer import TooManyPieces, train_tokenizer
@@ -42,7 +42,7 @@ def with_sizes(config: DataConfig, *, source: AnyTokenizer, target: AnyTokenizer
 
 
 def _with_size(config: Tokenizer, tokenizer: AnyTokenizer) -> Tokenizer:
-    if not isinstance(config, SentencePieceTokenizer) or config.path is not None:
+    if not isinstance(config, SentencePieceTokenizer | ByteLevel) or config.path is not None:
         return config
     if "vocabulary_size" in config.model_fields_set or tokenizer.num_ids >= config.vocabulary_size:
         return config

@@ -47,13 +47,16 @@ def of_card(content: bytes, card: bytes | str, *, name: str) -> FastTokenizer:
             str(said["chat_template"]),
             str(said["fingerprint"]),
         )
+        symbols = [str(each) for each in said.get("symbols", ())]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise input_error(
             f"{name}: its card is not the file that trimtab writes with a tokenizer",
             got=f"{type(error).__name__}: {error}"[:200],
             fix="put back the files of this run",
         ) from None
-    tokenizer = FastTokenizer(content, special=special, num_ids=num_ids, template=template, name=name)
+    tokenizer = FastTokenizer(
+        content, special=special, num_ids=num_ids, template=template, symbols=symbols, name=name
+    )
     if tokenizer.fingerprint != fingerprint:
         raise input_error(
             f"{name}: not the tokenizer that was stored here",
@@ -88,6 +91,7 @@ def card_of(tokenizer: FastTokenizer, **origin: Any) -> dict[str, Any]:
         "num_ids": tokenizer.num_ids,
         **asdict(tokenizer.special),
         "chat_template": tokenizer.template,
+        **({"symbols": list(tokenizer.symbols)} if tokenizer.symbols else {}),
         "fingerprint": tokenizer.fingerprint,
         **origin,
     }

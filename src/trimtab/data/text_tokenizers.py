@@ -7,7 +7,8 @@ import numpy as np
 
 from trimtab.config.data import DataConfig
 from trimtab.config.reserved import SEPARATOR
-from trimtab.config.tokenizer import ByteTokenizer, PretrainedTokenizer
+from trimtab.config.tokenizer import ByteLevel, ByteTokenizer, PretrainedTokenizer
+from trimtab.data.byte_level_tokenizer import Symbols, make_byte_level
 from trimtab.data.byte_pieces import byte_model
 from trimtab.data.corpus import Corpus
 from trimtab.data.exact_text import NEWLINE, check_exact
@@ -61,12 +62,21 @@ def _made(
     key = "data.tokenizer"
     if isinstance(config.tokenizer, PretrainedTokenizer):
         return adopt_pretrained(config.tokenizer, folder, key=key)
+    limit = config.tokenizer.training_lines
+    if isinstance(config.tokenizer, ByteLevel):
+        return make_byte_level(
+            config.tokenizer,
+            lambda: sample_text(corpora, limit, pipeline=pipeline),
+            symbols=Symbols(tags=symbols, begins=True),
+            out=folder,
+            key=key,
+            progress=progress,
+        )
     if config.tokenizer.path is not None:
         tokenizer = adopt_tokenizer(config.tokenizer, folder, symbols=symbols, key=key)
         check_exact(tokenizer, key=key)
         return tokenizer
     progress.message(f"training a tokenizer of {config.tokenizer.vocabulary_size} pieces")
-    limit = config.tokenizer.training_lines
     return train_fitting(
         config.tokenizer,
         lines=lambda: sample_text(corpora, limit, pipeline=pipeline),

@@ -25,6 +25,7 @@ __all__ = [
     "TooManyPieces",
     "adopt_tokenizer",
     "load_tokenizer",
+    "refuse_taken",
     "sample_lines",
     "train_tokenizer",
     "write_tokenizer",
@@ -70,7 +71,7 @@ def train_tokenizer(
     recipe calls this tokenizer.
     """
     symbols = tuple(dict.fromkeys(symbols))
-    _refuse_taken([symbol for symbol in symbols if meaning_of(symbol)])
+    refuse_taken([symbol for symbol in symbols if meaning_of(symbol)])
     model = io.BytesIO()
     guarded = _Guarded(lines)
     try:
@@ -136,14 +137,14 @@ def adopt_tokenizer(
         )
     special = (tokenizer.pad, tokenizer.unknown, tokenizer.start, tokenizer.end)
     ids = {symbol: tokenizer.id(symbol) for symbol in symbols}
-    _refuse_taken([symbol for symbol, id in ids.items() if id in special or tokenizer.is_byte[id]])
+    refuse_taken([symbol for symbol, id in ids.items() if id in special or tokenizer.is_byte[id]])
     _check_pieces(tokenizer, pieces, key=key, path=config.path)
     tokenizer = SentencePiece(tokenizer.model, symbols=tuple(dict.fromkeys((*tokenizer.symbols, *symbols))))
     write_tokenizer(tokenizer, out, adopted_from=config.path)
     return tokenizer
 
 
-def _refuse_taken(symbols: Sequence[str]) -> None:
+def refuse_taken(symbols: Sequence[str]) -> None:
     """InputError for symbols that a vocabulary has for something else, if there are any."""
     if symbols:
         raise input_error(

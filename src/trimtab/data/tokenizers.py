@@ -8,9 +8,11 @@ from typing import Literal
 from trimtab.config.context import ContextTransform
 from trimtab.config.data import DataConfig
 from trimtab.config.reserved import PROTECTED
-from trimtab.config.tokenizer import PretrainedTokenizer, SentencePieceTokenizer
+from trimtab.config.tokenizer import ByteLevel, PretrainedTokenizer, SentencePieceTokenizer
 from trimtab.config.transforms import ProtectTransform, Transform
+from trimtab.data.byte_level_tokenizer import Symbols, make_byte_level
 from trimtab.data.corpus import Corpus
+from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.fitting_vocabulary import train_fitting
 from trimtab.data.noises import mask_symbols
 from trimtab.data.sentencepiece_model import CARD_FILE, SentencePiece
@@ -132,11 +134,24 @@ class _Maker:
     """Those of the tags that the target has too, where the sides have vocabularies of their own."""
 
     def make(
-        self, config: SentencePieceTokenizer, *, side: Literal["source", "target"] | None, out: Path
-    ) -> SentencePiece:
+        self,
+        config: SentencePieceTokenizer | ByteLevel,
+        *,
+        side: Literal["source", "target"] | None,
+        out: Path,
+    ) -> SentencePiece | FastTokenizer:
         """Adopts or trains one, for both sides or for one."""
         symbols = self.separators if side == TARGET else self.tags
         key = "data.source_tokenizer" if side == SOURCE else "data.tokenizer"
+        if isinstance(config, ByteLevel):
+            return make_byte_level(
+                config,
+                lambda: sample_lines(self.corpora, config.training_lines, pipeline=self.pipeline, side=side),
+                symbols=Symbols(tags=symbols, pieces=self.pieces),
+                out=out,
+                key=key,
+                progress=self.progress,
+            )
         if config.path is not None:
             return adopt_tokenizer(config, out, symbols=symbols, pieces=self.pieces, key=key)
         whose = f" of the {side}" if side else ""

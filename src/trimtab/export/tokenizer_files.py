@@ -9,7 +9,7 @@ from trimtab.data.tokenizers import Tokenizers
 
 SOURCE, TARGET = "source.spm", "target.spm"
 FAST = "tokenizer.json"
-"""Of a pretrained model, whose tokenizer is the library's own file."""
+"""Of a pretrained model and of byte-level vocabularies, whose tokenizer is the library's own file."""
 
 
 def tokenizer_files(tokenizers: Tokenizers) -> dict[str, AnyTokenizer]:
@@ -21,7 +21,9 @@ def tokenizer_files(tokenizers: Tokenizers) -> dict[str, AnyTokenizer]:
 
 def write_models(tokenizers: Tokenizers, folder: Path, *, both: bool = False) -> None:
     """Writes the models; that of the target too where it is the same and the library looks for `both`."""
-    files = {SOURCE: tokenizers.source, TARGET: tokenizers.target} if both else tokenizer_files(tokenizers)
+    files = tokenizer_files(tokenizers)
+    if both and FAST not in files:
+        files = {SOURCE: tokenizers.source, TARGET: tokenizers.target}
     for name, tokenizer in files.items():
         content = tokenizer.content if isinstance(tokenizer, FastTokenizer) else tokenizer.model
         (folder / name).write_bytes(content)

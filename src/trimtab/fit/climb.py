@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from trimtab.config.optimizers import Adafactor, AdamW
 from trimtab.config.run import Recipe
 from trimtab.config.step import refuse_what_cannot_be_offloaded, refuse_what_needs_all_gradients
-from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.tokenizer import ByteLevel, SentencePieceTokenizer
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.fit.constants import PROPOSED_SHARE
 from trimtab.fit.gpus import Gpu
@@ -301,8 +301,9 @@ def _shortened(recipe: Recipe) -> Iterator[tuple[Change, Callable[[Recipe], Reci
 
 def _vocabulary(recipe: Recipe) -> int:
     tokenizer = recipe.data.tokenizer
-    trains = isinstance(tokenizer, SentencePieceTokenizer) and tokenizer.path is None
-    return tokenizer.vocabulary_size if isinstance(tokenizer, SentencePieceTokenizer) and trains else 0
+    if isinstance(tokenizer, SentencePieceTokenizer | ByteLevel) and tokenizer.path is None:
+        return tokenizer.vocabulary_size
+    return 0
 
 
 def _with_step(recipe: Recipe, **changes: Any) -> Recipe:

@@ -8,11 +8,20 @@ from typing import Any, assert_never
 from trimtab.config.pretrained.place import GGUF, find_pretrained
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Recipe
-from trimtab.config.tokenizer import ByteTokenizer, PretrainedTokenizer, SentencePieceTokenizer, Tokenizer
+from trimtab.config.tokenizer import (
+    ByteLevelBpeTokenizer,
+    ByteTokenizer,
+    PretrainedTokenizer,
+    SentencePieceTokenizer,
+    SuperBpeTokenizer,
+    Tokenizer,
+)
 from trimtab.errors import unreadable
 
 BYTE_IDS = 260
 """256 bytes and four special symbols."""
+CARD = "tokenizer.json"
+"""What a stored tokenizer says of itself, beside its file."""
 LABELS = 64
 """A recipe does not say how many labels there are; up to so many have one size of matrix."""
 MOST_BYTES = 200_000_000
@@ -45,6 +54,10 @@ def num_ids(tokenizer: Tokenizer, folder: Path) -> int:
             if tokenizer.path is None or "vocabulary_size" in tokenizer.model_fields_set:
                 return tokenizer.vocabulary_size
             return pieces_in(_model_file(folder / tokenizer.path)) or tokenizer.vocabulary_size
+        case ByteLevelBpeTokenizer() | SuperBpeTokenizer():
+            if tokenizer.path is None or "vocabulary_size" in tokenizer.model_fields_set:
+                return tokenizer.vocabulary_size
+            return _ids_of_card(folder / tokenizer.path) or tokenizer.vocabulary_size
         case ByteTokenizer():
             return BYTE_IDS
         case PretrainedTokenizer():
@@ -58,6 +71,14 @@ def _model_file(path: Path) -> Path:
     if not path.is_dir():
         return path
     return next(iter(sorted(path.glob("*.model"))), path / "tokenizer.model")
+
+
+def _ids_of_card(folder: Path) -> int:
+    """The size that the card of a stored tokenizer says; 0 where there is none yet."""
+    try:
+        return int(json.loads((folder / CARD).read_bytes())["num_ids"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
 
 
 def pieces_in(path: Path) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
-from trimtab.config.tokenizer import ByteTokenizer, PretrainedTokenizer, SentencePieceTokenizer
+from trimtab.config.tokenizer import ByteLevel, ByteTokenizer, PretrainedTokenizer, SentencePieceTokenizer
 from trimtab.config.transformers_model import TransformersModel
 
 
@@ -78,14 +78,14 @@ def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
             allowed="pretrained",
             fix="leave `data.tokenizer` out",
         )
-    elif not isinstance(tokenizer, SentencePieceTokenizer):
+    elif not isinstance(tokenizer, SentencePieceTokenizer | ByteLevel):
         yield Complaint(
             path="data.tokenizer.kind",
             what="bytes are for language models"
             if isinstance(tokenizer, ByteTokenizer)
             else "an encoder that begins untrained trains a tokenizer of its own",
             got=f"{tokenizer.kind}, with task classification",
-            allowed="sentencepiece",
+            allowed="sentencepiece, byte_level_bpe or superbpe",
             fix="set `data.tokenizer.kind: sentencepiece`",
         )
     elif tokenizer.sampling is not None:

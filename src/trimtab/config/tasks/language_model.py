@@ -6,7 +6,7 @@ from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.task_facts import IDENTITY
-from trimtab.config.tokenizer import PretrainedTokenizer, SentencePieceTokenizer
+from trimtab.config.tokenizer import ByteLevel, PretrainedTokenizer, SentencePieceTokenizer
 from trimtab.config.transformers_model import TransformersModel
 
 FILTERS = (
@@ -122,6 +122,14 @@ def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
             path="data.source_tokenizer",
             what="source and target share one row, so they share one vocabulary",
             got="a separate source tokenizer, with task language_model",
+            fix="remove it",
+        )
+    if isinstance(tokenizer, ByteLevel) and tokenizer.normalization != IDENTITY:
+        yield Complaint(
+            path="data.tokenizer.normalization",
+            what="a language model reproduces texts as they are",
+            got=f"{tokenizer.normalization}, with task language_model",
+            allowed=IDENTITY,
             fix="remove it",
         )
     if not isinstance(tokenizer, SentencePieceTokenizer):

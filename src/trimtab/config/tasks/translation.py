@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
-from trimtab.config.tokenizer import ByteTokenizer, PretrainedTokenizer
+from trimtab.config.tokenizer import ByteLevel, ByteTokenizer, PretrainedTokenizer
 from trimtab.config.transformers_model import TransformersModel
 
 SYMBOLS = {"context": "separators", "protect": "symbols", "denoise": "a mask"}
@@ -39,8 +39,16 @@ def translation_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             path="data.tokenizer.kind",
             what="bytes are for language models",
             got="bytes, with task translation",
-            allowed="sentencepiece",
+            allowed="sentencepiece, byte_level_bpe or superbpe",
             fix="set `data.tokenizer.kind: sentencepiece`",
+        )
+    if isinstance(data.tokenizer, ByteLevel) and data.source_tokenizer is not None:
+        yield Complaint(
+            path="data.source_tokenizer",
+            what=f"a vocabulary of the kind {data.tokenizer.kind} is shared by both sides",
+            got="a separate source tokenizer",
+            allowed="one for both sides, or sentencepiece on both",
+            fix="remove it",
         )
 
 

@@ -11,7 +11,9 @@ from sentencepiece import SentencePieceProcessor
 
 from trimtab.config.export_targets import obstacles
 from trimtab.config.run import Recipe
+from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.sentencepiece_model import SentencePiece
+from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.device import choose_device
 from trimtab.errors import Problem
@@ -21,9 +23,11 @@ from trimtab.export.ctranslate2.spec import model_spec
 from trimtab.export.manifest import unknown_manifest
 from trimtab.export.quantized import EXACT
 from trimtab.export.target import TargetCard, Trained, translator_of
-from trimtab.export.tokenizer_files import SOURCE, TARGET, write_models
+from trimtab.export.tokenizer_files import FAST, SOURCE, TARGET, write_models
 from trimtab.types import Ragged
 
+NEVER_WRITTEN = [0, 1, 2]
+"""Padding, unknown and start of a byte-level vocabulary."""
 EPSILON = {"layer": 1e-5, "rms": 1e-6}
 """Of the norms. The library has defaults of its own, which are others."""
 
@@ -86,32 +90,57 @@ class CTranslate2:
 
     def as_users_open_it(self, folder: Path) -> "OpenedCTranslate2":
         """What the library makes of the folder, on the CPU."""
+        if (folder / FAST).exists():
+            from tokenizers import Tokenizer
+
+            tokenizer = Tokenizer.from_file(str(folder / FAST))
+            # The same ids as in every vocabulary that is trained here.
+            model = open_ctranslate2(folder, device=torch.device("cpu"), never=NEVER_WRITTEN)
+            return OpenedCTranslate2(model, source=FastPieces(tokenizer), target=FastPieces(tokenizer))
         tokenizers = [SentencePiece((folder / name).read_bytes()) for name in (SOURCE, TARGET)]
         model = open_ctranslate2(folder, device=torch.device("cpu"), never=never_written(tokenizers[1]))
-        return OpenedCTranslate2(model, source=tokenizers[0].processor, target=tokenizers[1].processor)
+        return OpenedCTranslate2(
+            model, source=ModelPieces(tokenizers[0].processor), target=ModelPieces(tokenizers[1].processor)
+        )
 
     def card(self, trained: Trained, *, name: str, tags: Sequence[str] = ()) -> TargetCard:
         """How the library uses the folder, and where it differs from the trainer."""
         return TargetCard(
             library="ctranslate2",
-            usage=self.usage(name, tags=tags, longest=trained.recipe.data.max_tokens),
+            usage=self.usage(
+                name,
+                tags=tags,
+                longest=trained.recipe.data.max_tokens,
+                fast=isinstance(trained.tokenizers.source, FastTokenizer),
+            ),
             limits=self.limits(trained),
         )
 
-    def usage(self, folder: str, *, tags: Sequence[str] = (), longest: int) -> str:
-        """Python that translates a line, the tags before it, for a model that reads and writes `longest` tokens."""
+    def usage(self, folder: str, *, tags: Sequence[str] = (), longest: int, fast: bool = False) -> str:
+        """Python that translates a line, the tags before it, for a model that reads and writes `longest` tokens; `fast`
+        where its tokenizer is a tokenizer.json."""
         before = f"{json.dumps(list(tags), ensure_ascii=False)} + " if tags else ""
+        if fast:
+            opened = f'tokenizer = tokenizers.Tokenizer.from_file(f"{{folder}}/{FAST}")\n'
+            pieces = 'tokenizer.encode("A line.", add_special_tokens=False).tokens'
+            text = "tokenizer.decode([tokenizer.token_to_id(piece) for piece in found[0].hypotheses[0]])"
+        else:
+            opened = (
+                f'source = sentencepiece.SentencePieceProcessor(model_file=f"{{folder}}/{SOURCE}")\n'
+                f'target = sentencepiece.SentencePieceProcessor(model_file=f"{{folder}}/{TARGET}")\n'
+            )
+            pieces = 'source.encode("A line.", out_type=str)'
+            text = "target.decode(found[0].hypotheses[0])"
         return (
-            "import ctranslate2\nimport sentencepiece\n\n"
+            f"import ctranslate2\nimport {'tokenizers' if fast else 'sentencepiece'}\n\n"
             f"folder = {json.dumps(folder, ensure_ascii=False)}\n"
-            f'source = sentencepiece.SentencePieceProcessor(model_file=f"{{folder}}/{SOURCE}")\n'
-            f'target = sentencepiece.SentencePieceProcessor(model_file=f"{{folder}}/{TARGET}")\n'
+            f"{opened}"
             "translator = ctranslate2.Translator(folder)\n"
-            f'pieces = {before}source.encode("A line.", out_type=str)\n'
+            f"pieces = {before}{pieces}\n"
             f"most = min(2 * len(pieces) + 11, {longest})  # the library fails beyond the model's positions\n"
             "found = translator.translate_batch([pieces], beam_size=4, patience=2, max_decoding_length=most,\n"
             "                                   min_decoding_length=0, disable_unk=True)\n"
-            "print(target.decode(found[0].hypotheses[0]))"
+            f"print({text})"
         )
 
     def limits(self, trained: Trained) -> tuple[str, ...]:
@@ -156,7 +185,11 @@ class OpenedCTranslate2:
     """See `export.target.TranslatesLines`."""
 
     def __init__(
-        self, model: CTranslate2Model, *, source: SentencePieceProcessor, target: SentencePieceProcessor
+        self,
+        model: CTranslate2Model,
+        *,
+        source: "ModelPieces | FastPieces",
+        target: "ModelPieces | FastPieces",
     ) -> None:
         self.model, self.source, self.target = model, source, target
         self.source_ids = {piece: id for id, piece in enumerate(model.source)}
@@ -166,9 +199,11 @@ class OpenedCTranslate2:
 
         What sentencepiece has no piece for it gives as it stands, and the library reads that as unknown."""
         end = self.model.target[self.model.end]
-        unknown = self.source.unk_id()
-        pieces = self.source.encode(list(lines), out_type=str)
-        return [[self.source_ids.get(each, unknown) for each in (*tags, *line, end)] for line in pieces]
+        unknown = self.source.unknown
+        return [
+            [self.source_ids.get(each, unknown) for each in (*tags, *line, end)]
+            for line in self.source.split(lines)
+        ]
 
     def log_probabilities(self, source: Ragged, target: Ragged) -> list[list[float]]:
         """The natural log-probability of each target token, by `score_batch`."""
@@ -180,8 +215,44 @@ class OpenedCTranslate2:
         return [few[0][0] for few in found]
 
     def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """What sentencepiece makes of the pieces of each row."""
-        return [self.target.decode([self.model.target[id] for id in row]) for row in rows]
+        """What the tokenizer makes of the pieces of each row."""
+        return [self.target.joined([self.model.target[id] for id in row]) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPieces:
+    """Lines as pieces, and back, by sentencepiece."""
+
+    processor: SentencePieceProcessor
+
+    @property
+    def unknown(self) -> int:
+        """The id of what has no piece."""
+        return self.processor.unk_id()
+
+    def split(self, lines: Sequence[str]) -> list[list[str]]:
+        """The pieces of each line."""
+        return self.processor.encode(list(lines), out_type=str)
+
+    def joined(self, pieces: Sequence[str]) -> str:
+        """The text of pieces."""
+        return self.processor.decode(list(pieces))
+
+
+@dataclass(frozen=True, slots=True)
+class FastPieces:
+    """Lines as pieces, and back, by the library tokenizers."""
+
+    tokenizer: Any
+    unknown: int = 1
+
+    def split(self, lines: Sequence[str]) -> list[list[str]]:
+        """The pieces of each line."""
+        return [self.tokenizer.encode(line, add_special_tokens=False).tokens for line in lines]
+
+    def joined(self, pieces: Sequence[str]) -> str:
+        """The text of pieces."""
+        return self.tokenizer.decode([self.tokenizer.token_to_id(piece) for piece in pieces])
 
 
 def settings(trained: Trained) -> dict[str, Any]:
@@ -194,7 +265,7 @@ def settings(trained: Trained) -> dict[str, Any]:
     }
 
 
-def symbols_of(target: SentencePiece) -> dict[str, str]:
+def symbols_of(target: AnyTokenizer) -> dict[str, str]:
     """The special pieces as `config.json` names them."""
     return {
         "unk_token": target.piece(target.unknown),
@@ -204,11 +275,11 @@ def symbols_of(target: SentencePiece) -> dict[str, str]:
     }
 
 
-def pieces_of(tokenizer: SentencePiece) -> list[str]:
+def pieces_of(tokenizer: AnyTokenizer) -> list[str]:
     """Every piece by its id, which is what the library calls a vocabulary."""
     return [tokenizer.piece(id) for id in range(tokenizer.num_ids)]
 
 
-def never_written(tokenizer: SentencePiece) -> list[int]:
+def never_written(tokenizer: AnyTokenizer) -> list[int]:
     """The ids that no translation has: padding, start and unknown."""
     return sorted({tokenizer.pad, tokenizer.start, tokenizer.unknown} - {tokenizer.end})

@@ -20,6 +20,7 @@ import torch
 
 from trimtab.config.export_targets import obstacles
 from trimtab.config.run import Recipe
+from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.errors import Problem
 from trimtab.export.hf.library import check_finite, older_than, open_tokenizer
@@ -89,10 +90,13 @@ def limits(trained: Trained) -> tuple[str, ...]:
         "translation grow beyond twice the source and ten, and scores none without its end.",
         "`early_stopping: never` in `generation_config.json` makes `generate` search as far as the trainer does; "
         "`early_stopping=True` is faster and may give a shorter translation.",
-        "The tokenizer takes a line that begins with `>>` and has `<<` in it for one with a language code, as "
-        "those of MarianMT do.",
         '`pipeline("translation")` exists in transformers 4 only; the code above is for 4 and 5.',
     ]
+    if not isinstance(trained.tokenizers.source, FastTokenizer):
+        told.append(
+            "The tokenizer takes a line that begins with `>>` and has `<<` in it for one with a language code, as "
+            "those of MarianMT do."
+        )
     if trained.tokenizers.source.symbols:
         told.append(
             "Tags and special symbols are symbols anywhere in a line: "

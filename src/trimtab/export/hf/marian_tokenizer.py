@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.export.tokenizer_files import write_models
@@ -17,6 +18,9 @@ def write_tokenizer(tokenizers: Tokenizers, folder: Path, *, max_tokens: int) ->
     """Writes the models, the ids of their pieces, and `tokenizer_config.json`."""
     source, target = tokenizers.source, tokenizers.target
     write_models(tokenizers, folder, both=True)
+    if isinstance(source, FastTokenizer):
+        _write_fast(source, folder, max_tokens=max_tokens)
+        return
     _write(folder / "vocab.json", _ids(source))
     if not tokenizers.shared:
         _write(folder / "target_vocab.json", _ids(target))
@@ -35,6 +39,26 @@ def write_tokenizer(tokenizers: Tokenizers, folder: Path, *, max_tokens: int) ->
             "model_max_length": max_tokens,
             # By default version 4 takes spaces before punctuation out of what is translated.
             "clean_up_tokenization_spaces": False,
+        },
+    )
+
+
+def _write_fast(tokenizer: FastTokenizer, folder: Path, *, max_tokens: int) -> None:
+    """Settings of a byte-level vocabulary, whose file is the library's own."""
+    _write(
+        folder / "tokenizer_config.json",
+        {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "pad_token": tokenizer.piece(tokenizer.pad),
+            "unk_token": tokenizer.piece(tokenizer.unknown),
+            "bos_token": tokenizer.piece(tokenizer.start),
+            "eos_token": tokenizer.piece(tokenizer.end),
+            "additional_special_tokens": list(tokenizer.symbols),
+            # Without tags nothing in a text is a symbol, even where it is spelled like one.
+            "split_special_tokens": not tokenizer.symbols,
+            "model_max_length": max_tokens,
+            "clean_up_tokenization_spaces": False,
+            "model_input_names": ["input_ids", "attention_mask"],
         },
     )
 

@@ -9,6 +9,8 @@ import torch
 
 from trimtab.config.export_targets import obstacles
 from trimtab.config.run import Recipe
+from trimtab.data.byte_level_tokenizer import open_byte_level
+from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.errors import Problem
@@ -18,7 +20,7 @@ from trimtab.export.onnx.files import DECODER, ENCODER, SETTINGS, WEIGHTS
 from trimtab.export.onnx.opened import OpenedOnnx
 from trimtab.export.onnx.write_graphs import REDUCED_KIND, write_graphs
 from trimtab.export.target import TargetCard, Trained
-from trimtab.export.tokenizer_files import SOURCE, TARGET, write_models
+from trimtab.export.tokenizer_files import FAST, SOURCE, TARGET, write_models
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +61,14 @@ class Onnx:
     def as_users_open_it(self, folder: Path) -> OpenedOnnx:
         """The folder in ONNX Runtime, on the CPU; float16 too, for this proof alone."""
         settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        engine = open_onnx(folder, device=torch.device("cpu"), to_prove=True)
+        if (folder / FAST).exists():
+            fast = open_byte_level((folder / FAST).read_bytes(), symbols=settings["tags"])
+            return OpenedOnnx(engine, Tokenizers(fast, fast))
         sides = [folder / SOURCE, *([folder / TARGET] if (folder / TARGET).exists() else [])]
         models = [
             SentencePiece(each.read_bytes(), symbols=settings["tags"], name=str(each)) for each in sides
         ]
-        engine = open_onnx(folder, device=torch.device("cpu"), to_prove=True)
         return OpenedOnnx(engine, Tokenizers(models[0], models[-1]))
 
     def card(self, trained: Trained, *, name: str, tags: Sequence[str] = ()) -> TargetCard:
@@ -84,8 +89,13 @@ class Onnx:
         longest = trained.recipe.data.max_tokens
         told = [
             f"It reads and writes at most {longest} tokens; `trimtab translate` cuts longer lines in pieces.",
-            "The graphs hold no search and no tokenizer: `source.spm` is a sentencepiece model, `onnx.json` names the "
-            "symbols, and the search is that of `trimtab translate`.",
+            "The graphs hold no search and no tokenizer: "
+            + (
+                f"`{FAST}` is for the library tokenizers"
+                if isinstance(trained.tokenizers.source, FastTokenizer)
+                else f"`{SOURCE}` is a sentencepiece model"
+            )
+            + ", `onnx.json` names the symbols, and the search is that of `trimtab translate`.",
         ]
         if self.kind in ("int8", REDUCED_KIND):
             told += [

@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from trimtab.config.run import Recipe
-from trimtab.config.tokenizer import PretrainedTokenizer, SentencePieceTokenizer
+from trimtab.config.tokenizer import ByteLevel, PretrainedTokenizer, SentencePieceTokenizer
+from trimtab.data.byte_level_tokenizer import Symbols, make_byte_level
 from trimtab.data.chunk import BYTES_PER_TOKEN, LEAST_ROOM, Chunk
 from trimtab.data.corpus import Corpus
 from trimtab.data.fitting_vocabulary import train_fitting
@@ -212,6 +213,15 @@ def prepare_tokenizer(
         return load_stored(folder)
     if isinstance(config, PretrainedTokenizer):
         return adopt_sides(config, {"source": folder}, folder / FILES, task=recipe.task)[0]
+    if isinstance(config, ByteLevel):
+        return make_byte_level(
+            config,
+            lambda: sample_lines(corpora, config.training_lines, pipeline=pipeline, side="source"),
+            symbols=Symbols(),
+            out=folder,
+            key=key,
+            progress=progress,
+        )
     assert isinstance(config, SentencePieceTokenizer), "other kinds are refused with the recipe"
     if config.path is not None:
         return adopt_tokenizer(config, folder, key=key)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trimtab.config.run import Recipe
-from trimtab.config.tokenizer import SentencePieceTokenizer, Tokenizer
+from trimtab.config.tokenizer import ByteLevel, SentencePieceTokenizer, Tokenizer
 from trimtab.data.cache import default_cache
 from trimtab.data.chat_rows import ChatRows
 from trimtab.data.checks import check_data
@@ -93,6 +93,6 @@ def _hasty(recipe: Recipe, limit: int) -> Recipe:
 
 
 def _of_lines(tokenizer: Tokenizer, limit: int) -> Tokenizer:
-    if not isinstance(tokenizer, SentencePieceTokenizer):
+    if not isinstance(tokenizer, SentencePieceTokenizer | ByteLevel):
         return tokenizer
     return tokenizer.model_copy(update={"training_lines": min(tokenizer.training_lines, limit)})

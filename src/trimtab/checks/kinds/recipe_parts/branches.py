@@ -11,7 +11,7 @@ from trimtab.checks.setting import Setting
 from trimtab.config.detector_model import DetectorModel
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Recipe
-from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.tokenizer import ByteLevel, SentencePieceTokenizer
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.units import Duration
 
@@ -64,7 +64,7 @@ def _put_data(told: Told, tree: Branches) -> None:
     put(told, "corpora", tree.where("data.train", [file for file in files if isinstance(file, str)]))
     put(told, "validation", tree.where("data.valid", bool(data.valid)))
     put(told, "sequence_length", tree.at("data.max_tokens"))
-    if isinstance(data.tokenizer, SentencePieceTokenizer) and data.charset is None:
+    if isinstance(data.tokenizer, SentencePieceTokenizer | ByteLevel) and data.charset is None:
         put(told, "vocab_size", tree.at("data.tokenizer.vocabulary_size"))
     if data.charset is None:
         put(told, "shared_vocabulary", tree.where("data.tokenizer", True))
