@@ -51,6 +51,7 @@ from trimtab.cli.search_options import (
     refuse_together,
     report_terms,
 )
+from trimtab.cli.source_factors import Factors, factor_files, tokenizers_of, with_factor_files
 from trimtab.cli.streams import opened_input, opened_output
 from trimtab.cli.typed_lines import is_typed, typed
 from trimtab.errors import input_error
@@ -93,6 +94,7 @@ def translate(
     prefix: Prefix = None,
     prefix_file: PrefixFile = None,
     glossary: GlossaryFile = None,
+    factors: Factors = None,
     n_best: NBest = None,
     no_repeat_ngram: NoRepeatNgram = None,
     sample: Sample = False,
@@ -124,6 +126,8 @@ def translate(
     drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "epsilon": epsilon, "seed": seed}
     sampling = choice.sampling(sample, beam=beam, **drawn)
     files = {"--prefix-file": prefix_file, "--shortlist": shortlist, "--glossary": glossary}
+    beside_words = factor_files(factors)
+    files |= {f"--factors {name}": path for name, path in beside_words.items()}
     check_outputs(output, alignments, inputs={"--input": source, **files}, models=runs)
     with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
         shaped = {"length_penalty": length_penalty, "stop": stop, "no_repeat_ngram": no_repeat_ngram}
@@ -136,7 +140,8 @@ def translate(
             translator.read_ahead, lines = 1, typed(lines) if is_typed(source) else lines
         asked |= {"prefixes": prefixes} if documents is None else {}
         progress = _progress(translator, source, hidden=at_once or is_shown(output))
-        with opened_output(output) as text, opened_alignments(alignments, asked), progress:
+        factored = with_factor_files(lines, beside_words, tokenizers_of(translator), name=asked["name"])
+        with opened_output(output) as text, opened_alignments(alignments, asked), progress, factored as lines:
             if choice.weights is None:
                 _write(translator, lines, text, documents=documents, n_best=n_best, asked=asked)
             else:

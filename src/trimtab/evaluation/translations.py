@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -10,7 +10,9 @@ import torch
 from trimtab.config.corpora import ParallelFiles
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import open_corpus
+from trimtab.data.factored_pieces import ordered_files
 from trimtab.data.reference_rows import reference_rows
+from trimtab.data.source_factors import without_factors
 from trimtab.data.spool import STANDARD_INPUT, spooled
 from trimtab.data.tags import meant_tags
 from trimtab.decode.search import Search
@@ -29,6 +31,7 @@ def evaluate(
     length_penalty: float = 1.0,
     tags: Sequence[str] = (),
     metrics: RequestedMetrics = BLEU_AND_CHRF,
+    factors: Mapping[str, Path | str] | None = None,
 ) -> EvaluationReport:
     """Translates `source` with `RUN`, `RUN@last`, `RUN@500` or the folder of an export and scores it against
     `reference`, line by line.
@@ -36,24 +39,30 @@ def evaluate(
     `tags` are put before every source line, as in training. `metrics` says what is scored beside BLEU, chrF and the
     loss, and how BLEU cuts words: languages without spaces need a tokenizer of their own.
 
+    `factors` are files with the source factors of a model that reads any, by their names; without them, the source has
+    its values behind each word: `word|value`.
+
     The files may be plain, .gz, .xz or .zst, and one of them `-`, which is standard input. Raises InputError if they
     are missing, unequal, empty or not UTF-8.
     """
     metrics.check()  # fails before the work where a library is missing
-    files = ParallelFiles(**_files(source, reference))
+    model = open_model(run) if factors else None
+    beside = {} if model is None else ordered_files(factors or {}, model.tokenizers.factors)
+    files = ParallelFiles(**_files(source, reference), factors=beside)
     corpus = open_corpus(files, root=Path.cwd(), cache=default_cache())
     pairs = [corpus.pair(line) for line in range(len(corpus))]
     sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    model = open_model(run)
+    model = open_model(run) if model is None else model
     tags = meant_tags(tags, model.tokenizers.source, config=model.recipe.data)
     translator = model.translator(search=Search(beam=beam, length_penalty=length_penalty), tags=tags)
     started = time.perf_counter()
     outputs = translator.translate(sources)
     seconds = time.perf_counter() - started
     tokens = translator.counts.source_tokens + translator.counts.target_tokens
+    columns = model.recipe.data.factor_columns
     return report_on(
         outputs,
-        sources=sources,
+        sources=[without_factors(each, columns) for each in sources],
         references=references,
         timing=Timing(seconds=seconds, num_tokens=tokens),
         loss=reference_loss(model, sources, references, tags=tags),
