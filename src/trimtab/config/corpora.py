@@ -71,6 +71,9 @@ class ParallelFiles(Settings):
     factors: dict[str, str] = Field(default={})
     """Files with the source factors of this corpus, by the `name` of each in `data.source_factors`: `{pos: train.pos}`.
     Each has a line for each pair, and in it one value for each source word that white space separates."""
+    factor_separator: str | None = None
+    """In place of `factors`: the source has its factors behind each word, in their order, separated by this: `|` as in
+    files of Marian, `￨` as in those of OpenNMT."""
     tags: tuple[str, ...] = ()
     """Symbols put before each source line, such as `<ui>`; each becomes one piece of the vocabulary."""
 
@@ -133,6 +136,10 @@ class ParallelFiles(Settings):
         written = {**sides, **self.paths, "split": self.split, **self.files_beside}
         if empty := [key for key, value in written.items() if value == ""]:
             raise ValueError(f"{empty[0]}: is empty")
+        if (mark := self.factor_separator) is not None and (len(mark) != 1 or mark.isspace()):
+            raise ValueError(f"factor_separator: got {mark!r}; allowed is one character, such as '|'")
+        if self.factor_separator is not None and self.factors:
+            raise ValueError("factor_separator: given together with `factors`; leave one of them out")
         if any(not is_tag(tag) for tag in self.tags):
             raise ValueError(
                 f"tags: got {list(self.tags)!r}; a tag is one word without spaces, such as '<ui>'"

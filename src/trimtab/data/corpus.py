@@ -13,7 +13,7 @@ from trimtab.data.formats.aligned import AlignedPairs, open_aligned
 from trimtab.data.formats.chat import Message
 from trimtab.data.formats.conversations import Conversations, open_conversations
 from trimtab.data.formats.documents import DocumentPairs, open_documents
-from trimtab.data.formats.factored import FactoredPairs, open_factored
+from trimtab.data.formats.factored import FactoredPairs, open_factored, open_written
 from trimtab.data.formats.json_line import is_document_object
 from trimtab.data.formats.jsonl_passages import open_jsonl_passages
 from trimtab.data.formats.not_text import refuse_what_is_no_text
@@ -154,7 +154,7 @@ class Corpus:
     @property
     def factor_columns(self) -> int:
         """How many source factors are written behind each of its source words."""
-        return len(self.pairs.files) if isinstance(self.pairs, FactoredPairs) else 0
+        return self.pairs.num_factors if isinstance(self.pairs, FactoredPairs) else 0
 
     def is_copy(self, source: str, target: str) -> bool:
         """Whether the target of a pair is its source, word for word where factors stand behind the words."""
@@ -232,6 +232,8 @@ def open_corpus(
     if config.factors:
         beside = {name: _place(path, root) for name, path in config.factors.items()}
         pairs = open_factored(pairs, beside, cache=cache)
+    elif config.factor_separator is not None:
+        pairs = open_written(pairs, config.factor_separator)
     weight = config.weight if isinstance(config, TrainCorpus) else 1.0
     name = config.name or _default_name(next(iter(config.paths.values())))
     alignments = _alignments(config, root=root, num_pairs=len(pairs), cache=cache)

@@ -70,16 +70,27 @@ def _files(path: str, files: ParallelFiles, wanted: tuple[str, ...]) -> Iterator
                 allowed=", ".join(wanted) or f"none, since `{KEY}` names no factor with `kind: file`",
                 fix=f"add `{{kind: file, name: {name}}}` to `{KEY}`, or remove the file",
             )
-    if missing := [name for name in wanted if name not in files.factors]:
+    missing = [name for name in wanted if name not in files.factors]
+    if files.factor_separator is not None:
+        missing = []
+        if not wanted:
+            yield Complaint(
+                path=f"{path}.factor_separator",
+                what="no source factor is read from files",
+                got=files.factor_separator,
+                allowed=f"a factor with `kind: file` in `{KEY}`",
+                fix=f"add `{{kind: file, name: pos}}` to `{KEY}`, or remove it",
+            )
+    if missing:
         named = ", ".join(f"{name}: FILE" for name in (*files.factors, *missing))
         yield Complaint(
             path=f"{path}.factors" if files.factors else path,
             what=f"has no file for the source factor{'s' * (len(missing) > 1)} {', '.join(missing)}",
             got=", ".join(files.factors) or "no `factors`",
             allowed=", ".join(wanted),
-            fix=f"add `factors: {{{named}}}`, or remove the factor from `{KEY}`",
+            fix=f"add `factors: {{{named}}}`, or `factor_separator: '|'` where the source has them behind its words",
         )
-    if files.factors and files.kind.key in ("text", "documents", "images"):
+    if (files.factors or files.factor_separator) and files.kind.key in ("text", "documents", "images"):
         yield Complaint(
             path=f"{path}.factors",
             what=f"a corpus given as `{files.kind.key}` has no words that a file could be aligned with",

@@ -10,7 +10,7 @@ import numpy as np
 from trimtab.data.formats.pairs import Pairs
 from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import Lines, open_lines
-from trimtab.data.source_factors import misaligned, with_factors
+from trimtab.data.source_factors import SEPARATOR, misaligned, with_factors
 from trimtab.errors import input_error
 
 
@@ -19,21 +19,30 @@ class FactoredPairs:
     """The pairs of a corpus with `word|value` in place of each source word."""
 
     pairs: Pairs
-    files: tuple[Lines, ...]
+    files: tuple[Lines, ...] = ()
     """One for each factor, in the order of the recipe."""
+    separator: str = ""
+    """What stands before the factors in the source itself, where they are not in files."""
+    columns: int = 0
+    """How many they are there."""
+
+    @property
+    def num_factors(self) -> int:
+        """How many values stand behind each word."""
+        return len(self.files) or self.columns
 
     @property
     def fingerprint(self) -> str:
         """Of the pairs and of the values."""
         marks = [self.pairs.fingerprint, *(each.fingerprint for each in self.files)]
-        return hashlib.sha256(f"factored {' '.join(marks)}".encode()).hexdigest()
+        return hashlib.sha256(f"factored {self.separator} {' '.join(marks)}".encode()).hexdigest()
 
     def __len__(self) -> int:
         return len(self.pairs)
 
     def num_bytes(self, line: int) -> int:
         """Of the pair, or of the longest line of values where that has more."""
-        return max(self.pairs.num_bytes(line), *(each.num_bytes(line) for each in self.files))
+        return max([self.pairs.num_bytes(line), *(each.num_bytes(line) for each in self.files)])
 
     def longer_than(self, num_bytes: int) -> np.ndarray:
         """The lines, from 0, of which the pair or the values have more bytes."""
@@ -62,10 +71,40 @@ class FactoredPairs:
 
     def _joined(self, line: int, pair: tuple[str, str], columns: Sequence[str]) -> tuple[str, str]:
         source, target = pair
+        if self.separator:
+            return self._written(line, source), target
         if (found := with_factors(source, columns)) is None:
             files = [str(each.path) for each in self.files]
             raise misaligned(source, columns, files=files, line=line + 1, place=self.place(line))
         return found, target
+
+    def _written(self, line: int, source: str) -> str:
+        words = [word.rsplit(self.separator, self.columns) for word in source.split()]
+        for word in words:
+            if len(word) <= self.columns or not all(word):
+                raise input_error(
+                    f"{self.place(line)}: a word has other source factors than those of the first line",
+                    got=repr(self.separator.join(word)[:80]),
+                    allowed=self.separator.join(["word", *["value"] * self.columns]),
+                    fix="give each word as many values",
+                    where=self.place(line),
+                )
+        return " ".join(SEPARATOR.join(word) for word in words)
+
+
+def open_written(pairs: Pairs, separator: str) -> FactoredPairs:
+    """The pairs of a corpus that has factors behind its source words, as many as behind the first word of all;
+    InputError where there are none."""
+    words = (word for line in range(len(pairs)) for word in pairs.pair(line)[0].split())
+    first = next(words, "")
+    if (columns := first.count(separator)) == 0:
+        raise input_error(
+            f"factor_separator: the first word of {pairs.place(0)} has no source factor",
+            got=repr(first[:80]),
+            allowed=f"`word{separator}value`",
+            fix="name the separator that the file has, or files of `factors`",
+        )
+    return FactoredPairs(pairs, separator=separator, columns=columns)
 
 
 def open_factored(pairs: Pairs, paths: Mapping[str, Path], *, cache: Path) -> FactoredPairs:
