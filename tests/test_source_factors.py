@@ -182,3 +182,13 @@ def test_evaluate_and_score_read_files_of_factors(run, capsys):
     assert report.loss == pytest.approx(last["loss"], rel=1e-5)
     (found,) = score(run, ["the|SHORT ship|SHORT"], ["das schiff"])
     assert found.num_tokens == 3
+
+
+def test_what_cannot_keep_factors_in_step_refuses_them(run, tmp_path):
+    from trimtab.cleaning import clean_recipe
+    from trimtab.vocabulary.run_model import RunModel
+
+    with pytest.raises(InputError, match="its vocabulary cannot be changed"):
+        RunModel.open(str(run))
+    with pytest.raises(InputError, match="would no longer be aligned"):
+        clean_recipe(run.parent / "recipe.yaml", out=tmp_path / "clean")

@@ -24,8 +24,8 @@ VALUES = st.text("ABCxyz", min_size=1)
     ("word", "case"),
     [
         ("ship", "lower"), ("Ship", "title"), ("SHIP", "upper"), ("iPhone", "mixed"), ("I", "title"),
-        ("(Ship),", "title"), ("42", "none"), ("船", "none"), ("", "none"), ("ß", "lower"), ("ÄÖ", "upper"), ("ǅ", "title"),
-        ("B2B", "upper"),
+        ("(Ship),", "title"), ("42", "none"), ("船", "none"), ("", "none"), ("ß", "lower"), ("ÄÖ", "upper"),
+        ("ǅ", "title"), ("B2B", "upper"),
     ],
 )  # fmt: skip
 def test_a_word_has_the_case_of_its_letters(word, case):

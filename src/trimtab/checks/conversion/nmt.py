@@ -13,7 +13,12 @@ from trimtab.checks.conversion.corpora import (
     VOCABULARY,
 )
 from trimtab.checks.conversion.draft import Draft, number, scalar
-from trimtab.checks.conversion.source_factors import named_files, source_factors, write_factors
+from trimtab.checks.conversion.source_factors import (
+    named_files,
+    note_without_vocabulary,
+    source_factors,
+    write_factors,
+)
 from trimtab.checks.document import Call
 from trimtab.checks.kinds.concept_map import text_list
 from trimtab.checks.kinds.nmt.programs import program_of
@@ -359,6 +364,8 @@ def note_kept_out(draft: Draft) -> None:
         )
     if any(name.startswith("target-factor") and setting.value for name, setting in told.items()):
         draft.note("target factors have no counterpart")
+    if draft.run.tool == "marian" and any(re.match(r"factors?-|lemma-", name) for name in told):
+        note_without_vocabulary(draft)
     for name, usual in (("transformer-decoder-autoreg", "self-attention"), ("decoder", "transformer")):
         chosen = told.get(name)
         if chosen is not None and chosen.value != usual and draft.account(chosen):

@@ -109,6 +109,12 @@ def _of_marian(draft: Draft) -> None:
     )
 
 
+def note_without_vocabulary(draft: Draft) -> None:
+    """Says of Marian's options about factors that they count for nothing without a factored vocabulary."""
+    if not _has_factored_vocabulary(draft):
+        draft.note("factors: there they are those of a factored vocabulary (.fsv), and none is named")
+
+
 def _has_factored_vocabulary(draft: Draft) -> bool:
     return any(name.endswith(".fsv") for name in text_list(_value(draft, "vocabs")) or [])
 
