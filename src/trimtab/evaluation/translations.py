@@ -11,6 +11,7 @@ from trimtab.config.corpora import ParallelFiles
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import open_corpus
 from trimtab.data.factored_pieces import ordered_files
+from trimtab.data.lines import open_lines, refuse_long_lines
 from trimtab.data.reference_rows import reference_rows
 from trimtab.data.source_factors import without_factors
 from trimtab.data.spool import STANDARD_INPUT, spooled
@@ -50,6 +51,8 @@ def evaluate(
     beside = {} if model is None else ordered_files(factors or {}, model.tokenizers.factors)
     files = ParallelFiles(**_files(source, reference), factors=beside)
     corpus = open_corpus(files, root=Path.cwd(), cache=default_cache())
+    for name, path in ((source, files.source), (reference, files.target)):
+        refuse_long_lines(open_lines(Path(str(path)), cache=default_cache()), name=str(name))
     pairs = [corpus.pair(line) for line in range(len(corpus))]
     sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     model = open_model(run) if model is None else model
