@@ -2,8 +2,8 @@
 
     python benchmarks/source_factors.py --out benchmarks/source_factors.json [--steps 2000] [--work runs/source_factors]
 
-Both arms have the same data, seed, steps and sizes. In capitals, the reference stays as it is: what counts is whether the
-model still finds the words. 10 minutes on two cores; `--steps 20 --lines 10` is a dry run of one.
+All arms have the same data, seed, steps and sizes. In capitals, the reference stays as it is: what counts is whether
+the model still finds the words. 10 minutes on two cores; `--steps 20 --lines 10` is a dry run of one.
 """
 
 import argparse
@@ -41,7 +41,8 @@ def main() -> None:
 
 def written(folder: Path, limit: int) -> dict[str, Path]:
     """The validation text as it is and in capitals, and its reference."""
-    rows = [line.split("\t") for line in lzma.open(DEMO, "rt", encoding="utf-8").read().splitlines()]
+    with lzma.open(DEMO, "rt", encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file]
     pairs = [row[:2] for row in rows if len(row) > 1 and row[0].strip()][:limit]
     columns = {
         "as it is": [source for source, _ in pairs],
