@@ -5,8 +5,8 @@
         [--arms beam_4,mbr_chrf_32,rerank_16]
 
 The runs are those of `recipes/en_de.yaml`. Five minutes on one GPU; what was trained is taken again, so a call that
-was cut short goes on. A dry run on a CPU: `--device cpu --preset tiny --length "4 steps" --lines 8 --resamples 20 --train
-data.tokenizer.training_lines=2000 data.tokenizer.vocabulary_size=1000 step.tokens_per_step=512`.
+was cut short goes on. A dry run on a CPU: `--device cpu --preset tiny --length "4 steps" --lines 8 --resamples 20
+--train data.tokenizer.training_lines=2000 data.tokenizer.vocabulary_size=1000 step.tokens_per_step=512`.
 """
 
 import argparse

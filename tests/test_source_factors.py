@@ -172,12 +172,11 @@ def test_wrong_files_of_factors_are_refused(run, arguments, what):
 
 def test_evaluate_and_score_read_files_of_factors(run, capsys):
     from trimtab.evaluation.pairs import score
-    from trimtab.evaluation.translations import evaluate
+    from trimtab.evaluation.translations import FactoredSource, evaluate
 
     folder = run.parent
-    report = evaluate(
-        run, source=folder / "dev.en", reference=folder / "dev.de", factors={"pos": folder / "dev.pos"}
-    )
+    source = FactoredSource(folder / "dev.en", {"pos": folder / "dev.pos"})
+    report = evaluate(run, source=source, reference=folder / "dev.de")
     last = json.loads((run / "evaluations.jsonl").read_text(encoding="utf-8").splitlines()[-1])
     assert report.loss == pytest.approx(last["loss"], rel=1e-5)
     (found,) = score(run, ["the|SHORT ship|SHORT"], ["das schiff"])

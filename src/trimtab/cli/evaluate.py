@@ -132,17 +132,17 @@ def _translations(
             fix="name both files, or --documents FILE; for a language model --text FILE",
         )
     from trimtab.evaluation.report import RequestedMetrics
+    from trimtab.evaluation.translations import FactoredSource
     from trimtab.evaluation.translations import evaluate as evaluate_translations
 
     names, settings = more
     report = evaluate_translations(
         run,
-        source=source,
+        source=FactoredSource(source, factors) if factors else source,
         reference=reference,
         beam=DEFAULT_BEAM if beam is None else beam,
         tags=tags or (),
         metrics=RequestedMetrics(names=tuple(names), settings=settings),
-        factors=factors,
     )
     typer.echo(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) if as_json else report.render())
 

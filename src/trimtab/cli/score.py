@@ -9,7 +9,7 @@ import typer
 
 from trimtab.cli.arguments import Device, Json, Model, Tag
 from trimtab.cli.output_place import check_output
-from trimtab.cli.source_factors import Factors, factor_files, with_factor_files
+from trimtab.cli.source_factors import Factors, factor_files, options_of, with_factor_files
 from trimtab.cli.streams import opened_input
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ def score(
     Natural logarithms, end symbol included, tab-separated, one line per pair; with --json one object per line.
     """
     beside_words = factor_files(factors)
-    read = {f"--factors {name}": path for name, path in beside_words.items()}
-    check_output(None, inputs={"--source": source, "--target": target, **read})
+    check_output(None, inputs={"--source": source, "--target": target, **options_of(beside_words)})
     with opened_input(source, option="--source") as left, opened_input(target, option="--target") as right:
         from trimtab.decode.reading import read_lines
         from trimtab.evaluation.pairs import score_pairs

@@ -41,6 +41,11 @@ def factor_files(given: list[str] | None) -> dict[str, Path]:
     return found
 
 
+def options_of(files: Mapping[str, Path]) -> dict[str, Path | None]:
+    """The files as inputs, by their options."""
+    return {f"--factors {name}": path for name, path in files.items()}
+
+
 @contextmanager
 def with_factor_files(
     lines: "BinaryLines", files: Mapping[str, Path], tokenizers: Any, *, name: str

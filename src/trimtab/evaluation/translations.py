@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -23,16 +24,24 @@ from trimtab.evaluation.score_rows import summed_loss
 from trimtab.inference import ExportedModel, LoadedModel, open_model
 
 
+@dataclass(frozen=True, slots=True)
+class FactoredSource:
+    """A text with its source factors in files beside it."""
+
+    path: Path | str
+    factors: Mapping[str, Path | str]
+    """By the names of the factors."""
+
+
 def evaluate(
     run: Path | str,
     *,
-    source: Path | str,
+    source: Path | str | FactoredSource,
     reference: Path | str,
     beam: int = 4,
     length_penalty: float = 1.0,
     tags: Sequence[str] = (),
     metrics: RequestedMetrics = BLEU_AND_CHRF,
-    factors: Mapping[str, Path | str] | None = None,
 ) -> EvaluationReport:
     """Translates `source` with `RUN`, `RUN@last`, `RUN@500` or the folder of an export and scores it against
     `reference`, line by line.
@@ -40,15 +49,17 @@ def evaluate(
     `tags` are put before every source line, as in training. `metrics` says what is scored beside BLEU, chrF and the
     loss, and how BLEU cuts words: languages without spaces need a tokenizer of their own.
 
-    `factors` are files with the source factors of a model that reads any, by their names; without them, the source has
-    its values behind each word: `word|value`.
+    For a model that reads source factors from files, `source` is a `FactoredSource`, or has the values behind each
+    word: `word|value`.
 
     The files may be plain, .gz, .xz or .zst, and one of them `-`, which is standard input. Raises InputError if they
     are missing, unequal, empty or not UTF-8.
     """
     metrics.check()  # fails before the work where a library is missing
+    factors = source.factors if isinstance(source, FactoredSource) else {}
+    source = source.path if isinstance(source, FactoredSource) else source
     model = open_model(run) if factors else None
-    beside = {} if model is None else ordered_files(factors or {}, model.tokenizers.factors)
+    beside = {} if model is None else ordered_files(factors, model.tokenizers.factors)
     files = ParallelFiles(**_files(source, reference), factors=beside)
     corpus = open_corpus(files, root=Path.cwd(), cache=default_cache())
     for name, path in ((source, files.source), (reference, files.target)):
