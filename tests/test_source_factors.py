@@ -185,9 +185,10 @@ def test_evaluate_and_score_read_files_of_factors(run, capsys):
 
 def test_what_cannot_keep_factors_in_step_refuses_them(run, tmp_path):
     from trimtab.cleaning import clean_recipe
+    from trimtab.config.load import load_recipe
     from trimtab.vocabulary.run_model import RunModel
 
     with pytest.raises(InputError, match="its vocabulary cannot be changed"):
         RunModel.open(str(run))
     with pytest.raises(InputError, match="would no longer be aligned"):
-        clean_recipe(run.parent / "recipe.yaml", out=tmp_path / "clean")
+        clean_recipe(load_recipe(run.parent / "recipe.yaml"), out=tmp_path / "clean")

@@ -121,7 +121,12 @@ def translate(
     max_length: MaxLength = None,
 ) -> None:
     """Translate text, line by line."""
-    alone = {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file, "--rerank": rerank}
+    alone: dict[str, object] = {
+        "--n-best": n_best,
+        "--prefix": prefix,
+        "--prefix-file": prefix_file,
+        "--rerank": rerank,
+    }
     alone |= {"--glossary": glossary, "--alignments": alignments, "--shortlist": shortlist, "--mbr": mbr}
     _check_words(runs, documents, alone, sample=sample)
     choice = choice_of(mbr, rerank, candidates=candidates, n_best=n_best, reverse_tags=reverse_tag)
@@ -135,7 +140,7 @@ def translate(
         shaped = {"length_penalty": length_penalty, "stop": stop, "no_repeat_ngram": no_repeat_ngram}
         search = _search(beam, sampling, choice=choice, **shaped)
         asked = _asked(source, glossary, {"prefixes": prefixes} if documents is None else {})
-        loaded = {"search": search, "tags": tag or (), "device": device, "adapter": adapter}
+        loaded: dict[str, Any] = {"search": search, "tags": tag or (), "device": device, "adapter": adapter}
         translator = _opened(runs, shortlist, threads, ensemble=ensemble_mode, **loaded)
         translator = sized(translator, batch_tokens=batch_tokens, max_length=max_length)
         at_once, lines = _line_by_line(translator, lines, source, interactive=interactive)

@@ -207,8 +207,8 @@ def load_factors(folder: Path) -> tuple[Factor, ...]:
         content = file.read()
     try:
         told: Any = json.loads(content)
-        found = tuple(Factor(**{**each, "values": tuple(map(str, each["values"]))}) for each in told)
-        if not all(isinstance(each.name, str) and each.values for each in found):
+        found = tuple(_stored(each) for each in told)
+        if not all(each.name and each.values for each in found):
             raise ValueError("a factor without name or values")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise input_error(
@@ -217,3 +217,15 @@ def load_factors(folder: Path) -> tuple[Factor, ...]:
             fix="restore the file from a copy of the run",
         ) from None
     return found
+
+
+def _stored(told: Any) -> Factor:
+    dim = told["dim"]
+    return Factor(
+        str(told["name"]),
+        str(told["kind"]),
+        tuple(map(str, told["values"])),
+        str(told["combine"]),
+        None if dim is None else int(dim),
+        bool(told["lowercase"]),
+    )

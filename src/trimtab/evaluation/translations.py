@@ -56,11 +56,12 @@ def evaluate(
     are missing, unequal, empty or not UTF-8.
     """
     metrics.check()  # fails before the work where a library is missing
-    factors = source.factors if isinstance(source, FactoredSource) else {}
+    factors: Mapping[str, Path | str] = source.factors if isinstance(source, FactoredSource) else {}
     source = source.path if isinstance(source, FactoredSource) else source
     model = open_model(run) if factors else None
     beside = {} if model is None else ordered_files(factors, model.tokenizers.factors)
-    files = ParallelFiles(**_files(source, reference), factors=beside)
+    paths = _files(source, reference)
+    files = ParallelFiles(source=paths["source"], target=paths["target"], factors=beside)
     corpus = open_corpus(files, root=Path.cwd(), cache=default_cache())
     for name, path in ((source, files.source), (reference, files.target)):
         refuse_long_lines(open_lines(Path(str(path)), cache=default_cache()), name=str(name))
