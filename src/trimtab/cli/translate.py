@@ -1,6 +1,6 @@
 """`trimtab translate`: lines in, as many lines out, in order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -121,12 +121,7 @@ def translate(
     max_length: MaxLength = None,
 ) -> None:
     """Translate text, line by line."""
-    alone: dict[str, object] = {
-        "--n-best": n_best,
-        "--prefix": prefix,
-        "--prefix-file": prefix_file,
-        "--rerank": rerank,
-    }
+    alone = {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file, "--rerank": rerank}
     alone |= {"--glossary": glossary, "--alignments": alignments, "--shortlist": shortlist, "--mbr": mbr}
     _check_words(runs, documents, alone, sample=sample)
     choice = choice_of(mbr, rerank, candidates=candidates, n_best=n_best, reverse_tags=reverse_tag)
@@ -140,8 +135,8 @@ def translate(
         shaped = {"length_penalty": length_penalty, "stop": stop, "no_repeat_ngram": no_repeat_ngram}
         search = _search(beam, sampling, choice=choice, **shaped)
         asked = _asked(source, glossary, {"prefixes": prefixes} if documents is None else {})
-        loaded: dict[str, Any] = {"search": search, "tags": tag or (), "device": device, "adapter": adapter}
-        translator = _opened(runs, shortlist, threads, ensemble=ensemble_mode, **loaded)
+        loaded = {"search": search, "tags": tag or (), "device": device}
+        translator = _opened(runs, shortlist, threads, adapter=adapter, ensemble=ensemble_mode, **loaded)
         translator = sized(translator, batch_tokens=batch_tokens, max_length=max_length)
         at_once, lines = _line_by_line(translator, lines, source, interactive=interactive)
         progress = _progress(translator, source, hidden=at_once or is_shown(output))
@@ -221,7 +216,7 @@ def _progress(translator: "Translator", source: Path | None, *, hidden: bool) ->
 
 
 def _check_words(
-    runs: list[str], documents: str | None, others: "dict[str, object]", *, sample: bool
+    runs: list[str], documents: str | None, others: Mapping[str, object], *, sample: bool
 ) -> None:
     _refuse_texts(runs)
     refuse_together("--documents", documents, others)
