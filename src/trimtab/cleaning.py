@@ -140,6 +140,13 @@ def _cleaned(
             allowed="a new folder",
             fix="name another folder, or remove this one",
         )
+    if factored := next((each for each in configs if each.factors or each.factor_separator), None):
+        raise input_error(
+            "data clean: files of source factors would no longer be aligned with the pairs that are kept",
+            got=", ".join(factored.factors) or "factor_separator",
+            allowed="corpora without `factors` and `factor_separator`",
+            fix="clean the pairs first, and write the factors of what is kept",
+        )
     cache = default_cache()
     corpora = open_corpora(configs, root=Path.cwd(), cache=cache, keys=keys, keep_broken=True)
     pipeline = plan_transforms(transforms, corpora, cache=cache, report=progress.message, read=_passing_over)

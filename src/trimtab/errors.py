@@ -130,6 +130,21 @@ _NOT_OF_A_FILE = frozenset({None, errno.ENOSPC, errno.EDQUOT, errno.EPIPE})
 """Other code reports a full disk and a closed pipe; an error without a number does not come from the system."""
 
 
+LONGEST_LINE_BYTES = 1_000_000
+"""A longer line of a text to translate or to score is refused: it is a file without line feeds, or no text."""
+
+
+def line_too_long(name: str, *, line: int, got: str) -> InputError:
+    """The error for a line, counted from 1, of more than `LONGEST_LINE_BYTES`."""
+    return input_error(
+        f"{name}: line {line} is too long",
+        got=got,
+        allowed=f"at most {LONGEST_LINE_BYTES:,} bytes a line",
+        fix="give one sentence or paragraph a line; line feeds alone (\\n) end a line",
+        where=f"{name}:{line}",
+    )
+
+
 @contextmanager
 def reading(path: Path | str) -> Generator[None, None, None]:
     """Says what the operating system refuses inside the block, which reads `path` or what lies in it, as InputError."""

@@ -18,6 +18,7 @@ from trimtab.config.run import Recipe
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import Corpus, open_corpora
+from trimtab.data.factored_pieces import pieces_alone
 from trimtab.data.lexical_table import estimate_lexical_table
 from trimtab.data.tokenizers import Tokenizers, load_tokenizers
 from trimtab.data.transforms.apply import Dropped, Pipeline, RandomStep
@@ -183,7 +184,9 @@ def _read(
     corpora: Sequence[Corpus], recipe: Recipe, tokenizers: Tokenizers, *, pairs: int
 ) -> tuple[Ragged, Ragged]:
     """The ids of at most so many pairs, spread over the corpora."""
-    pipeline = plan_transforms(recipe.data.transforms, corpora, cache=default_cache()).without(RandomStep)
+    columns = recipe.data.factor_columns
+    pipeline = plan_transforms(recipe.data.transforms, corpora, cache=default_cache(), columns=columns)
+    pipeline = pipeline.without(RandomStep)
     rows = [
         _rows(corpora[number], lines, pipeline.of(number), recipe.data.max_tokens, tokenizers)
         for number, lines in enumerate(_spread(corpora, pairs))
@@ -213,6 +216,7 @@ def _rows(
             found for line, pair in read if not isinstance(found := pipeline.apply(*pair, line=line), Dropped)
         ]
         source = Ragged.of(tokenizers.source.encode_with_tags([pair[0] for pair in kept], corpus.tags))
+        source = pieces_alone(source, tokenizers.source.num_ids)
         target = Ragged.of(tokenizers.target.encode([pair[1] for pair in kept]))
         fits = np.flatnonzero(np.maximum(source.lengths, target.lengths) <= max_tokens)
         sides.append((source.take(fits), target.take(fits)))

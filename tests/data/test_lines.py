@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from tests.children import run_in_child
 from tests.forking import ended, forked, needs_threads_counted
 from trimtab.data import lines as lines_module
-from trimtab.data.lines import open_lines
-from trimtab.errors import DiskFull, InputError
+from trimtab.data.lines import open_lines, refuse_long_lines
+from trimtab.errors import LONGEST_LINE_BYTES, DiskFull, InputError
 
 TEXTS = st.lists(st.sampled_from([b"a", b"\n", b"\r", b"bc", b"\x00", b"\xff", b"\x85"]), max_size=30).map(
     b"".join
@@ -295,3 +295,12 @@ def test_of_several_lines_one_outside_is_an_index_error(tmp_path, number):
     lines = open_lines(tmp_path / "text", cache=tmp_path / "cache")
     with pytest.raises(IndexError, match=f"line {number} of 2"):
         list(lines.several([0, number]))
+
+
+def test_lines_that_are_too_long_to_translate_are_refused_unread(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"a\n" + b"b" * LONGEST_LINE_BYTES + b"\n" + b"c" * (LONGEST_LINE_BYTES + 1) + b"\n")
+    lines = open_lines(path, cache=tmp_path)
+    with pytest.raises(InputError, match="x: line 3 is too long") as caught:
+        refuse_long_lines(lines, name="x")
+    assert "1,000,001 bytes" in str(caught.value)

@@ -1,6 +1,7 @@
 import pytest
 
-from trimtab.serving.origin import check_host, check_origin
+from trimtab.errors import InputError
+from trimtab.serving.origin import check_host, check_origin, host_names
 from trimtab.serving.refused import Refused
 
 
@@ -43,3 +44,15 @@ def test_a_page_of_another_site_may_not(headers):
     with pytest.raises(Refused) as refused:
         check_origin({"host": "localhost:8080", **headers})
     assert refused.value.status == 403
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", "http://mt.example.org", "mt.example.org:80", "a b", "*", "-a", "ä.org", "a" * 300]
+)
+def test_what_is_no_name_of_a_host_opens_no_door(name):
+    with pytest.raises(InputError, match="not the name of a host"):
+        host_names([name])
+
+
+def test_names_are_compared_in_lower_case_and_without_a_last_dot():
+    assert host_names(["MT.Example.org.", "box_1"]) == {"mt.example.org", "box_1"}

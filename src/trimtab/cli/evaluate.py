@@ -1,6 +1,7 @@
 """`trimtab evaluate`: how well a model translates a text whose translation is known."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +9,7 @@ import typer
 
 from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Json, Tag
 from trimtab.cli.comparison import Against, Hypotheses, Table, run_comparison
+from trimtab.cli.source_factors import Factors, factor_files
 from trimtab.errors import InputError, input_error
 from trimtab.metrics.catalogue import OF_TRANSLATIONS
 from trimtab.metrics.metric import BleuTokenizer, MetricSettings
@@ -74,6 +76,7 @@ def evaluate(
     ter: Ter = False,
     metric: More = None,
     comet: Comet = None,
+    factors: Factors = None,
     hypotheses: Hypotheses = None,
     against: Against = None,
     table: Table = None,
@@ -87,6 +90,9 @@ def evaluate(
     names = [*_known(metric or []), *(["ter"] if ter else []), *(["comet"] if comet is not None else [])]
     more = names, MetricSettings(bleu_tokenizer=bleu_tokenizer, comet_model=comet or "")
     files = {"source": source, "reference": reference}
+    beside_words = factor_files(factors)
+    if beside_words and (hypotheses or against is not None or text is not None or documents is not None):
+        raise _no_factors()
     if hypotheses or against is not None:
         _refuse_compared(text, documents)
         options: dict[str, Any] = {**files, "beam": beam, "tags": tag, "more": more, "as_json": as_json}
@@ -105,7 +111,7 @@ def evaluate(
             raise _not_beside_documents()
         _documents(run, documents, beam=beam, tags=tag, bleu_tokenizer=bleu_tokenizer, as_json=as_json)
         return
-    _translations(run, beam=beam, tags=tag, more=more, as_json=as_json, **files)
+    _translations(run, beam=beam, tags=tag, more=more, as_json=as_json, factors=beside_words, **files)
 
 
 def _translations(
@@ -117,6 +123,7 @@ def _translations(
     tags: list[str] | None,
     more: tuple[list[str], MetricSettings],
     as_json: bool,
+    factors: Mapping[str, Path],
 ) -> None:
     if source is None or reference is None:
         raise input_error(
@@ -126,18 +133,29 @@ def _translations(
             fix="name both files, or --documents FILE; for a language model --text FILE",
         )
     from trimtab.evaluation.report import RequestedMetrics
+    from trimtab.evaluation.translations import FactoredSource
     from trimtab.evaluation.translations import evaluate as evaluate_translations
 
     names, settings = more
     report = evaluate_translations(
         run,
-        source=source,
+        source=FactoredSource(source, factors) if factors else source,
         reference=reference,
         beam=DEFAULT_BEAM if beam is None else beam,
         tags=tags or (),
         metrics=RequestedMetrics(names=tuple(names), settings=settings),
     )
     typer.echo(json.dumps(report.to_dict(), ensure_ascii=False, indent=2) if as_json else report.render())
+
+
+def _no_factors() -> InputError:
+    return input_error(
+        "--factors: is for the source of one model",
+        got="--factors with --against, --hypotheses, --text or --documents",
+        allowed="MODEL --source FILE --reference FILE --factors NAME=FILE",
+        fix="translate with each model, `trimtab translate RUN --factors NAME=FILE`, and compare the outputs: "
+        "`--hypotheses FILE --against FILE`",
+    )
 
 
 def _no_model() -> InputError:

@@ -9,6 +9,7 @@ import typer
 
 from trimtab.cli.arguments import Device, Json, Model, Tag
 from trimtab.cli.output_place import check_output
+from trimtab.cli.source_factors import Factors, factor_files, options_of, with_factor_files
 from trimtab.cli.streams import opened_input
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ def score(
     source: Annotated[Path, typer.Option(metavar="FILE", help="Source text, one sentence per line.")],
     target: Annotated[Path, typer.Option(metavar="FILE", help="A translation of each, line by line.")],
     tag: Tag = None,
+    factors: Factors = None,
     device: Device = None,
     as_json: Json = False,
 ) -> None:
@@ -27,16 +29,20 @@ def score(
 
     Natural logarithms, end symbol included, tab-separated, one line per pair; with --json one object per line.
     """
-    check_output(None, inputs={"--source": source, "--target": target})
+    beside_words = factor_files(factors)
+    check_output(None, inputs={"--source": source, "--target": target, **options_of(beside_words)})
     with opened_input(source, option="--source") as left, opened_input(target, option="--target") as right:
         from trimtab.decode.reading import read_lines
-        from trimtab.evaluation.pairs import score as score_lines
+        from trimtab.evaluation.pairs import score_pairs
+        from trimtab.inference import open_model
 
-        sources, targets = read_lines(left, name=str(source)), read_lines(right, name=str(target))
-        for pair in score_lines(run, sources, targets, tags=tag or (), device=device):
-            if pair.log_probability is None:
-                _tell_too_long(pair)
-            print(json.dumps(pair.to_dict()) if as_json else _row(pair))
+        model = open_model(run, device=device)
+        with with_factor_files(left, beside_words, model.tokenizers, name=str(source)) as words:
+            sources, targets = read_lines(words, name=str(source)), read_lines(right, name=str(target))
+            for pair in score_pairs(model, sources, targets, tags=tag or ()):
+                if pair.log_probability is None:
+                    _tell_too_long(pair)
+                print(json.dumps(pair.to_dict()) if as_json else _row(pair))
 
 
 def _row(pair: "PairScore") -> str:

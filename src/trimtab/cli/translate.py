@@ -1,6 +1,8 @@
 """`trimtab translate`: lines in, as many lines out, in order."""
 
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -51,6 +53,7 @@ from trimtab.cli.search_options import (
     refuse_together,
     report_terms,
 )
+from trimtab.cli.source_factors import Factors, factor_files, options_of, tokenizers_of, with_factor_files
 from trimtab.cli.streams import opened_input, opened_output
 from trimtab.cli.typed_lines import is_typed, typed
 from trimtab.errors import input_error
@@ -94,6 +97,7 @@ def translate(
     prefix: Prefix = None,
     prefix_file: PrefixFile = None,
     glossary: GlossaryFile = None,
+    factors: Factors = None,
     n_best: NBest = None,
     no_repeat_ngram: NoRepeatNgram = None,
     sample: Sample = False,
@@ -119,30 +123,43 @@ def translate(
 ) -> None:
     """Translate text, line by line."""
     alone = {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file, "--rerank": rerank}
-    beside = {"--glossary": glossary, "--alignments": alignments}
-    _check_words(runs, documents, {**alone, **beside, "--shortlist": shortlist, "--mbr": mbr}, sample=sample)
+    alone |= {"--glossary": glossary, "--alignments": alignments, "--shortlist": shortlist, "--mbr": mbr}
+    _check_words(runs, documents, alone, sample=sample)
     choice = choice_of(mbr, rerank, candidates=candidates, n_best=n_best, reverse_tags=reverse_tag)
     drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "epsilon": epsilon, "seed": seed}
     sampling = choice.sampling(sample, beam=beam, **drawn)
-    files = {"--prefix-file": prefix_file, "--shortlist": shortlist, "--glossary": glossary}
-    check_outputs(output, alignments, inputs={"--input": source, **files}, models=runs)
+    beside_words = factor_files(factors)
+    files = {"--input": source, "--prefix-file": prefix_file, "--shortlist": shortlist}
+    files |= {"--glossary": glossary, **options_of(beside_words)}
+    check_outputs(output, alignments, inputs=files, models=runs)
     with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
         shaped = {"length_penalty": length_penalty, "stop": stop, "no_repeat_ngram": no_repeat_ngram}
         search = _search(beam, sampling, choice=choice, **shaped)
-        asked = {"name": "stdin" if source is None else str(source), **opened_terms(glossary)}
+        asked = _asked(source, glossary, {"prefixes": prefixes} if documents is None else {})
         loaded = {"search": search, "tags": tag or (), "device": device}
         translator = _opened(runs, shortlist, threads, adapter=adapter, ensemble=ensemble_mode, **loaded)
         translator = sized(translator, batch_tokens=batch_tokens, max_length=max_length)
-        if at_once := interactive or is_typed(source):
-            translator.read_ahead, lines = 1, typed(lines) if is_typed(source) else lines
-        asked |= {"prefixes": prefixes} if documents is None else {}
+        at_once, lines = _line_by_line(translator, lines, source, interactive=interactive)
         progress = _progress(translator, source, hidden=at_once or is_shown(output))
-        with opened_output(output) as text, opened_alignments(alignments, asked), progress:
-            if choice.weights is None:
-                _write(translator, lines, text, documents=documents, n_best=n_best, asked=asked)
-            else:
-                write_reranked(choice, translator, lines, text, device=device, **asked)
+        words = with_factor_files(lines, beside_words, tokenizers_of(translator), name=asked["name"])
+        with opened_output(output) as text, opened_alignments(alignments, asked), progress, words as lines:
+            reranks = None if choice.weights is None else partial(write_reranked, choice, device=device)
+            _write(translator, lines, text, documents=documents, n_best=n_best, asked=asked, reranks=reranks)
         report_terms(translator, glossary)
+
+
+def _asked(source: Path | None, glossary: Path | None, prefixes: dict[str, Any]) -> dict[str, Any]:
+    return {"name": "stdin" if source is None else str(source), **opened_terms(glossary), **prefixes}
+
+
+def _line_by_line(
+    translator: "Translator", lines: "BinaryLines", source: Path | None, *, interactive: bool
+) -> tuple[bool, "BinaryLines"]:
+    """Whether each line is answered before the next is read, and the lines, with a prompt where they are typed."""
+    if not (interactive or is_typed(source)):
+        return False, lines
+    translator.read_ahead = 1
+    return True, typed(lines) if is_typed(source) else lines
 
 
 def _opened(
@@ -183,8 +200,11 @@ def _write(
     documents: DocumentForm | None,
     n_best: int | None,
     asked: dict[str, Any],
+    reranks: Callable[..., object] | None,
 ) -> None:
-    if documents is not None:
+    if reranks is not None:
+        reranks(translator, lines, text, **asked)
+    elif documents is not None:
         translator.write_documents(lines, text, form=documents, **asked)
     elif n_best is not None:
         translator.write_n_best(lines, text, n=n_best, **asked)
@@ -197,7 +217,7 @@ def _progress(translator: "Translator", source: Path | None, *, hidden: bool) ->
 
 
 def _check_words(
-    runs: list[str], documents: str | None, others: "dict[str, object]", *, sample: bool
+    runs: list[str], documents: str | None, others: Mapping[str, object], *, sample: bool
 ) -> None:
     _refuse_texts(runs)
     refuse_together("--documents", documents, others)

@@ -70,6 +70,12 @@ class ParallelFiles(Settings):
     that names the images, `train` by default, and `val` in a validation set."""
     name: str = ""
     """Name of this corpus in the ledger and in reports; by default derived from the path."""
+    factors: dict[str, str] = Field(default={})
+    """Files with the source factors of this corpus, by the `name` of each in `data.source_factors`: `{pos: train.pos}`.
+    Each has a line for each pair, and in it one value for each source word that white space separates."""
+    factor_separator: str | None = None
+    """In place of `factors`: the source has its factors behind each word, in their order, separated by this: `|` as in
+    files of Marian, `￨` as in those of OpenNMT."""
     tags: tuple[str, ...] = ()
     """Symbols put before each source line, such as `<ui>`; each becomes one piece of the vocabulary."""
 
@@ -92,12 +98,15 @@ class ParallelFiles(Settings):
     def files_beside(self) -> dict[str, str]:
         """Files that say something about its pairs, by their keys."""
         named = {key: getattr(self, key, None) for key in ("alignments", "image_folder")}
-        return {key: path for key, path in named.items() if path is not None}
+        beside = {key: path for key, path in named.items() if path is not None}
+        return beside | {f"factors.{name}": path for name, path in self.factors.items()}
 
     def with_paths(self: Files, change: Callable[[str], str]) -> Files:
         """The same corpus at other paths."""
         paths = {**self.paths, **self.files_beside}
-        update: dict[str, Any] = {key: change(path) for key, path in paths.items()}
+        update: dict[str, Any] = {key: change(path) for key, path in paths.items() if "." not in key}
+        if self.factors:
+            update["factors"] = {name: change(path) for name, path in self.factors.items()}
         drawn: Rendering | None = getattr(self, "render", None)
         if drawn is not None:
             update["render"] = drawn.model_copy(update={"fonts": tuple(map(change, drawn.fonts))})
@@ -126,9 +135,13 @@ class ParallelFiles(Settings):
                 raise ValueError(f"{side}: a number; with `{kind.key}` it is {kind.source_and_target}")
             if isinstance(value, int) and value < 1:
                 raise ValueError(f"{side}: got column {value}; columns are counted from 1")
-        written = {**sides, **self.paths, "split": self.split}
+        written = {**sides, **self.paths, "split": self.split, **self.files_beside}
         if empty := [key for key, value in written.items() if value == ""]:
             raise ValueError(f"{empty[0]}: is empty")
+        if (mark := self.factor_separator) is not None and (len(mark) != 1 or mark.isspace()):
+            raise ValueError(f"factor_separator: got {mark!r}; allowed is one character, such as '|'")
+        if self.factor_separator is not None and self.factors:
+            raise ValueError("factor_separator: given together with `factors`; leave one of them out")
         if any(not is_tag(tag) for tag in self.tags):
             raise ValueError(
                 f"tags: got {list(self.tags)!r}; a tag is one word without spaces, such as '<ui>'"

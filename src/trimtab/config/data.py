@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from trimtab.config.canvas import CanvasConfig
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.config.images import CharsetConfig, ImageConfig
 from trimtab.config.settings import Settings
+from trimtab.config.source_factors import SourceFactor, file_names
 from trimtab.config.tokenizer import SentencePieceTokenizer, Tokenizer
 from trimtab.config.transforms import Transform
 from trimtab.units import Duration
@@ -64,6 +65,10 @@ class DataConfig(Settings):
     source_tokenizer: SentencePieceTokenizer | None = None
     """A separate vocabulary for the source, for languages in different scripts. Each tokenizer is then trained on the
     lines of its side, and tags are pieces of this one. By default both sides share `tokenizer`."""
+    source_factors: tuple[SourceFactor, ...] = ()
+    """What the model reads of each source word besides its pieces, for `task: translation`: `[{kind: case}]` how it is
+    capitalised, `[{kind: file, name: pos}]` a value from files that are aligned word by word. The pieces of a word
+    share its factors."""
     images: ImageConfig | None = None
     """Resizing and augmentation of images, for `task: recognition` and `task: diffusion`, which have defaults."""
     charset: CharsetConfig | None = None
@@ -82,6 +87,23 @@ class DataConfig(Settings):
     workers: int | Literal["auto"] = "auto"
     """Processes that read and tokenize; they change only the speed. With 0, the training process does it."""
 
+    @model_validator(mode="after")
+    def _factors_in_order(self) -> "DataConfig":
+        # Behind a word, values are in the order of the recipe's factors, however a corpus names its files.
+        names = file_names(self.source_factors)
+        for files in (*self.train, *self.valid.values()):
+            ordered = {
+                name: files.factors[name] for name in (*names, *files.factors) if name in files.factors
+            }
+            files.factors.clear()
+            files.factors.update(ordered)
+        return self
+
+    @property
+    def factor_columns(self) -> int:
+        """How many source factors are read from files, and so are written behind each source word."""
+        return len(file_names(self.source_factors))
+
     @field_validator("valid", mode="before")
     @classmethod
     def _one_or_several(cls, value: Any) -> Any:
@@ -92,6 +114,14 @@ class DataConfig(Settings):
     def _protected_once(cls, value: tuple[Transform, ...]) -> tuple[Transform, ...]:
         if sum(each.kind == "protect" for each in value) > 1:
             raise ValueError("protect is given twice; put all patterns into one")
+        return value
+
+    @field_validator("source_factors", mode="after")
+    @classmethod
+    def _factors_once(cls, value: tuple[SourceFactor, ...]) -> tuple[SourceFactor, ...]:
+        names = [each.name for each in value]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"{', '.join(twice)} is given twice; a factor needs a name of its own")
         return value
 
     @field_validator("workers", mode="after")

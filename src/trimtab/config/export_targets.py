@@ -119,7 +119,9 @@ def target_help() -> str:
     return "; ".join(f"{name}: {facts_of(name).label}" for name in get_args(ExportTarget)) + "."
 
 
-def obstacles(target: ExportTarget, *, model: Any, transforms: Sequence[Kind]) -> list[Problem]:
+def obstacles(
+    target: ExportTarget, *, model: Any, transforms: Sequence[Kind], factors: Sequence[Kind] = ()
+) -> list[Problem]:
     """A problem for each key that prevents an export, with the values that could be exported.
 
     What only the vocabularies of a run can tell is not among them.
@@ -128,7 +130,7 @@ def obstacles(target: ExportTarget, *, model: Any, transforms: Sequence[Kind]) -
     if model.kind == MODULE:
         return [*_of_transforms(transforms)] if facts.modules else [_module(target)]
     if model.kind == "encoder_decoder" and facts.translators is not None:
-        return [*facts.translators(model), *_of_transforms(transforms)]
+        return [*facts.translators(model), *_of_transforms(transforms), *_of_factors(factors, target)]
     if model.kind in LANGUAGE_MODELS and facts.language_models is not None:
         return list(facts.language_models(model))
     return [_another_kind(str(model.kind), target)]
@@ -234,6 +236,16 @@ def _of_transforms(transforms: Sequence[Kind]) -> Iterator[Problem]:
                 allowed="normalize, protect, and what only training has: filters such as length, and denoise",
                 fix="train without it",
             )
+
+
+def _of_factors(factors: Sequence[Kind], target: ExportTarget) -> Iterator[Problem]:
+    if factors:
+        yield Problem(
+            what=f"data.source_factors: an export for {target} reads pieces alone, without source factors",
+            got=", ".join(f"kind: {each.kind}" for each in factors),
+            allowed="no source factors; the run itself translates and serves with them",
+            fix=f"leave `data.source_factors` out to export for {target}",
+        )
 
 
 def _module(target: ExportTarget) -> Problem:

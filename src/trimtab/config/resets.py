@@ -47,6 +47,7 @@ CHANGES: Mapping[str, Needed] = {
     # The weights are of these vocabularies.
     "recipe.data.tokenizer": "another run",
     "recipe.data.source_tokenizer": "another run",
+    "recipe.data.source_factors": "another run",
 }
 """What a resumed run may change, and what has to be reset for it. Of several names the longest that a
 difference begins with decides; what none begins would make it another run."""

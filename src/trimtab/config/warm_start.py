@@ -80,6 +80,8 @@ def _model(given: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
 def _data_as_begun(given: Mapping[str, Any], begun: Mapping[str, Any]) -> dict[str, Any]:
     """The data of a run that resumes, with the tokenizers that it has."""
     data = {**given}
+    if "source_factors" not in given and begun.get("source_factors"):
+        data["source_factors"] = begun["source_factors"]
     for key in ("tokenizer", "source_tokenizer"):
         if (own := begun.get(key)) is not None and (key not in given or isinstance(given[key], Mapping)):
             data[key] = {**own, **group(given, key)}
@@ -91,6 +93,8 @@ def _data_of_run(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The data of a new run, with the old run's tokenizers where nothing else is written, and what to say of it."""
     data, notes = {**given}, list[str]()
+    if "source_factors" not in given and old.get("source_factors"):
+        data["source_factors"] = old["source_factors"]
     separate = old.get("source_tokenizer") is not None
     if given.get("source_tokenizer") is not None and not separate:
         return data, (f"data.source_tokenizer is written, and {start} has one tokenizer for both sides",)
@@ -117,6 +121,8 @@ def _data_of_run(
         notes.append(
             f"the tokenizer is that of {start}, as is the model wherever the recipe says nothing else"
         )
+    if "source_factors" in data and "source_factors" not in given:
+        notes.append(f"the source factors are those of {start} too")
     return data, tuple(notes)
 
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
 
+from trimtab.data.factored_pieces import FactoredPieces
 from trimtab.data.id_filter import TOO_LONG, reasons_in_ids
 from trimtab.data.mixture import Mixture, Places
 from trimtab.data.noises import Noises
@@ -336,4 +338,7 @@ def _encode(
     tokenizer: EncodesLines, lines: list[str], sampling: SubwordSampling | None, places: Places
 ) -> list[list[int]]:
     """Ids of each line, split by chance where there is a sampling."""
-    return tokenizer.encode(lines) if sampling is None else sampling.encode(lines, places)
+    if sampling is None:
+        return tokenizer.encode(lines)
+    split = partial(sampling.encode, places=places)
+    return tokenizer.encode_by(split, lines) if isinstance(tokenizer, FactoredPieces) else split(lines)

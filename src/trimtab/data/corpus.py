@@ -13,6 +13,7 @@ from trimtab.data.formats.aligned import AlignedPairs, open_aligned
 from trimtab.data.formats.chat import Message
 from trimtab.data.formats.conversations import Conversations, open_conversations
 from trimtab.data.formats.documents import DocumentPairs, open_documents
+from trimtab.data.formats.factored import FactoredPairs, open_factored, open_written
 from trimtab.data.formats.json_line import is_document_object
 from trimtab.data.formats.jsonl_passages import open_jsonl_passages
 from trimtab.data.formats.not_text import refuse_what_is_no_text
@@ -21,6 +22,7 @@ from trimtab.data.formats.passage import Passage
 from trimtab.data.formats.passages import Passages
 from trimtab.data.formats.reversed import ReversedPairs
 from trimtab.data.formats.text_passages import holds_jsonl, open_text_passages
+from trimtab.data.source_factors import without_factors
 from trimtab.data.word_alignments import WordAlignments, open_alignments
 from trimtab.errors import InputError, Problem, input_error
 
@@ -149,6 +151,17 @@ class Corpus:
         number = self.place(line).rpartition(":")[2]
         return int(number) if number.isdecimal() else line + 1
 
+    @property
+    def factor_columns(self) -> int:
+        """How many source factors are written behind each of its source words."""
+        return self.pairs.num_factors if isinstance(self.pairs, FactoredPairs) else 0
+
+    def is_copy(self, source: str, target: str) -> bool:
+        """Whether the target of a pair is its source, word for word where factors stand behind the words."""
+        if not self.factor_columns:
+            return source == target
+        return without_factors(source, self.factor_columns).split() == target.split()
+
     def raw_text(self, line: int) -> str:
         """A line of the file as it is, both sides with a tab between them where each has a file, and bytes that are no
         UTF-8 as Python writes them; empty where the format has no lines."""
@@ -216,6 +229,11 @@ def open_corpus(
             allowed="at least 1 document" if is_text else "at least 1 pair",
             fix="check that this is the right file, or leave the corpus out",
         )
+    if config.factors:
+        beside = {name: _place(path, root) for name, path in config.factors.items()}
+        pairs = open_factored(pairs, beside, cache=cache)
+    elif config.factor_separator is not None:
+        pairs = open_written(pairs, config.factor_separator)
     weight = config.weight if isinstance(config, TrainCorpus) else 1.0
     name = config.name or _default_name(next(iter(config.paths.values())))
     alignments = _alignments(config, root=root, num_pairs=len(pairs), cache=cache)

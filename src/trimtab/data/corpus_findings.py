@@ -83,7 +83,7 @@ def copies(train: Sequence[Corpus]) -> Iterator[Finding]:
         pairs = [*zip(lines, corpus.several(lines), strict=True)]
         sentences = [(line, pair) for line, pair in pairs if is_sentence(pair[0])]
         for few, what, bound in ((pairs, "pairs", COPIES), (sentences, "sentences", COPIED_SENTENCES)):
-            same = [line for line, (source, target) in few if source == target]
+            same = [line for line, pair in few if corpus.is_copy(*pair)]
             if len(same) > bound * len(few) and len(same) >= LEAST_COPIED:
                 yield TARGET_COPIES_SOURCE.found(
                     f"{corpus.name}: source is target in {len(same):,} of {len(few):,} {what} (bound {bound:.0%})",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from trimtab.data.corpus import Corpus
+from trimtab.data.factored_pieces import pieces_alone
 from trimtab.data.formats.reversed import ReversedPairs
 from trimtab.data.id_filter import TOO_LONG, reasons_in_ids
 from trimtab.data.inspection_report import (
@@ -116,7 +117,7 @@ class _Seen:
     def note(self, pair: tuple[str, str]) -> None:
         """Counts a pair as the file has it."""
         self.num_lines += 1
-        self.num_same += pair[0] == pair[1]
+        self.num_same += self.corpus.is_copy(*pair)
         self.source_hashes.append(hash(pair[0]))
         self.pair_hashes.append(hash(pair))
 
@@ -175,7 +176,8 @@ class _Look:
                     targets.append(outcome[1])
             source = Ragged.of(self.tokenizers.source.encode_with_tags(sources, corpus.tags))
             target = Ragged.of(self.tokenizers.target.encode(targets))
-            seen.source.add(sources, source, self.tokenizers.source)
+            pieces = pieces_alone(source, self.tokenizers.source.num_ids)
+            seen.source.add(sources, pieces, self.tokenizers.source)
             seen.target.add(targets, target, self.tokenizers.target)
             found = reasons_in_ids(
                 source,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, overload
+from typing import Any, BinaryIO, Protocol, overload, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int64
@@ -17,7 +17,7 @@ from trimtab.data.cache import committed, writable_folder
 from trimtab.data.compressed import Compression, compression_of, copied, read_blocks
 from trimtab.data.input_file import open_input
 from trimtab.data.line_index import LineIndex, load_index, write_index
-from trimtab.errors import InputError, input_error
+from trimtab.errors import LONGEST_LINE_BYTES, InputError, input_error, line_too_long
 
 _END_BYTES = 1 << 16
 _LAYOUT = "trimtab lines 1"
@@ -212,3 +212,23 @@ def line_blocks(begins: Int64[np.ndarray, "lines"], ends: Int64[np.ndarray, "lin
     piece = (begins - first[stretch]) // BLOCK_BYTES
     cuts = (np.flatnonzero(is_apart | (np.diff(piece) != 0)) + 1).tolist()
     yield from (slice(*edges) for edges in pairwise([0, *cuts, len(begins)]))
+
+
+@runtime_checkable
+class HasLines(Protocol):
+    """A file, or a corpus of several, as far as it matters here."""
+
+    def longer_than(self, num_bytes: int) -> Sequence[int] | np.ndarray:
+        """The lines, from 0, of which more bytes must be read."""
+        ...
+
+    def num_bytes(self, line: int) -> int:
+        """Bytes that must be read for a line."""
+        ...
+
+
+def refuse_long_lines(lines: HasLines, *, name: str) -> None:
+    """InputError, with the first of them, for lines that are too long to translate or score; none is read."""
+    if len(found := lines.longer_than(LONGEST_LINE_BYTES)):
+        first = int(found[0])
+        raise line_too_long(name, line=first + 1, got=f"{lines.num_bytes(first):,} bytes")

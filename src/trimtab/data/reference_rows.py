@@ -48,7 +48,8 @@ def reference_rows(
 ) -> ReferenceRows:
     """Both sides as in training, in two streams, or in one where the model has no encoder; `tags` come before every
     source. InputError for a tag, or a language model of documents, that the vocabulary has no symbol for."""
-    pipeline, max_tokens = build_transforms(recipe.data.transforms), recipe.data.max_tokens
+    data, max_tokens = recipe.data, recipe.data.max_tokens
+    pipeline = build_transforms(data.transforms, columns=data.factor_columns)
     read = [pipeline.apply_source(source) for source in sources]
     written = [pipeline.apply_reference(*pair) for pair in zip(sources, targets, strict=True)]
     if not recipe.facts.one_row:

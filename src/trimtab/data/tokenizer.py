@@ -3,7 +3,7 @@
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -177,11 +177,13 @@ def sample_lines(
     *,
     pipeline: Pipeline | None = None,
     side: Literal["source", "target"] | None = None,
+    source_text: Callable[[str], str] = str,
 ) -> Iterator[str]:
     """At most `limit` lines, half of them sources or all of one side, spread evenly over all corpora laid end to end.
 
     Each corpus so gives in proportion to its size, once where it is read both ways or is in one language. With a
-    pipeline, its transforms are applied, and what it drops is left out; a random one draws from a fixed seed.
+    pipeline, its transforms are applied, and what it drops is left out; a random one draws from a fixed seed. Sources
+    are given as `source_text` leaves them.
     """
     pipeline = pipeline or Pipeline()
     numbers = list(range(len(corpora)))
@@ -200,10 +202,10 @@ def sample_lines(
         pair = pipeline.of(numbers[corpus]).apply(*corpora[corpus].pair(line), rng, line)
         if isinstance(pair, Dropped):
             continue
-        if side is None and not corpora[corpus].is_monolingual:
-            yield from pair
-        else:
-            yield pair[side == "target"]
+        if side != "target":
+            yield source_text(pair[0])
+        if side == "target" or (side is None and not corpora[corpus].is_monolingual):
+            yield pair[1]
 
 
 class _Guarded:

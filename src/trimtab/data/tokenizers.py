@@ -1,22 +1,33 @@
 """The tokenizers of a run: one that both sides share, or one for each side with a vocabulary of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from trimtab.config.context import ContextTransform
 from trimtab.config.data import DataConfig
 from trimtab.config.reserved import PROTECTED
+from trimtab.config.source_factors import CaseFactor, FileFactor, SourceFactor
 from trimtab.config.tokenizer import ByteLevel, PretrainedTokenizer, SentencePieceTokenizer
 from trimtab.config.transforms import ProtectTransform, Transform
 from trimtab.data.byte_level_tokenizer import Symbols, make_byte_level
 from trimtab.data.corpus import Corpus
+from trimtab.data.factored_pieces import (
+    Factor,
+    FactoredPieces,
+    factored,
+    load_factors,
+    plan_factors,
+    store_factors,
+)
 from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.fitting_vocabulary import train_fitting
 from trimtab.data.noises import mask_symbols
 from trimtab.data.sentencepiece_model import CARD_FILE, SentencePiece
 from trimtab.data.side_tokenizers import Side
+from trimtab.data.source_factors import text_of_words
 from trimtab.data.stored_sides import FILES, adopt_sides
 from trimtab.data.stored_tokenizer import AnyTokenizer, load_stored
 from trimtab.data.tokenizer import adopt_tokenizer, sample_lines
@@ -30,7 +41,8 @@ SOURCE, TARGET = "source", "target"
 
 @dataclass(frozen=True, slots=True)
 class Tokenizers:
-    """What turns each side into ids; the very same object twice where the sides share a vocabulary."""
+    """What turns each side into ids; the very same object twice where the sides share a vocabulary, unless the source
+    has factors."""
 
     source: AnyTokenizer
     target: AnyTokenizer
@@ -38,13 +50,26 @@ class Tokenizers:
     @property
     def shared(self) -> bool:
         """Whether there is one vocabulary for both sides."""
-        return self.source is self.target
+        if self.source is self.target:
+            return True
+        return isinstance(self.source, FactoredPieces) and self.source.model == self.target_model
+
+    @property
+    def target_model(self) -> bytes:
+        """What the target's pieces are read from; nothing of other kinds than sentencepiece."""
+        return self.target.model if isinstance(self.target, SentencePiece) else b""
+
+    @property
+    def factors(self) -> tuple[Factor, ...]:
+        """The source factors in the ids of the source."""
+        return self.source.factors if isinstance(self.source, FactoredPieces) else ()
 
     @property
     def fingerprints(self) -> dict[str, str]:
         """What must not change when a run resumes or is translated with, by name."""
         marks = {"tokenizer": self.target.fingerprint}
-        return marks if self.shared else {**marks, "source_tokenizer": self.source.fingerprint}
+        one = self.source is self.target
+        return marks if one else {**marks, "source_tokenizer": self.source.fingerprint}
 
     @property
     def symbols(self) -> dict[str, int]:
@@ -60,10 +85,21 @@ class Tokenizers:
 def load_tokenizers(folder: Path) -> Tokenizers:
     """The tokenizers of a run folder's `tokenizer/`; InputError if one is missing or damaged."""
     with reading(folder):
+        factors = load_factors(folder)
         if (folder / SOURCE).is_dir() and not (folder / CARD_FILE).exists():
-            return Tokenizers(load_stored(folder / SOURCE), load_stored(folder / TARGET))
-        shared = load_stored(folder)
-    return Tokenizers(shared, shared)
+            both = Tokenizers(load_stored(folder / SOURCE), load_stored(folder / TARGET))
+        else:
+            shared = load_stored(folder)
+            both = Tokenizers(shared, shared)
+    return _with_factors(both, factors)
+
+
+def _with_factors(tokenizers: Tokenizers, factors: Sequence[Factor]) -> Tokenizers:
+    """The tokenizers with factors in the ids of the source, where there are any."""
+    if not factors:
+        return tokenizers
+    assert isinstance(tokenizers.source, SentencePiece), "of other tokenizers recipes ask for no factors"
+    return Tokenizers(factored(tokenizers.source, factors), tokenizers.target)
 
 
 def check_kept(folder: Path) -> None:
@@ -98,7 +134,7 @@ def prepare_tokenizers(
     if any(held):
         if held[not separate]:
             raise _other_sides(folder, separate=separate)
-        return load_tokenizers(folder)
+        return _checked(load_tokenizers(folder), config, folder)
     if isinstance(config.tokenizer, PretrainedTokenizer):
         sides: dict[Side, Path] = {"source": folder / SOURCE, "target": folder / TARGET}
         return Tokenizers(*adopt_sides(config.tokenizer, sides, folder / FILES, task="translation"))
@@ -114,12 +150,46 @@ def prepare_tokenizers(
         progress,
         _protected(config.transforms, tags),
         separators,
+        _source_text(config.source_factors),
     )
+    factors = _plan_factors(config, corpora, pipeline)
+    if factors:  # before the card of a tokenizer, so that a folder with one is complete
+        store_factors(factors, folder)
+    assert isinstance(config.tokenizer, SentencePieceTokenizer), "other kinds are refused with the recipe"
     if config.source_tokenizer is None:
         shared = maker.make(config.tokenizer, side=None, out=folder)
-        return Tokenizers(shared, shared)
+        return _with_factors(Tokenizers(shared, shared), factors)
     source = maker.make(config.source_tokenizer, side=SOURCE, out=folder / SOURCE)
-    return Tokenizers(source, maker.make(config.tokenizer, side=TARGET, out=folder / TARGET))
+    target = maker.make(config.tokenizer, side=TARGET, out=folder / TARGET)
+    return _with_factors(Tokenizers(source, target), factors)
+
+
+def _plan_factors(config: DataConfig, corpora: Sequence[Corpus], pipeline: Pipeline) -> tuple[Factor, ...]:
+    """The source factors of the recipe, with their values in as many lines as a tokenizer is trained on."""
+    limit = config.tokenizer.training_lines if isinstance(config.tokenizer, SentencePieceTokenizer) else 1
+    sampled = sample_lines(corpora, limit, pipeline=pipeline, side=SOURCE)
+    return plan_factors(config.source_factors, sampled)
+
+
+def _source_text(factors: Sequence[SourceFactor]) -> Callable[[str], str]:
+    """What of a source line is split into pieces."""
+    count = sum(isinstance(each, FileFactor) for each in factors)
+    lowercase = any(isinstance(each, CaseFactor) and each.lowercase for each in factors)
+    return partial(text_of_words, count=count, lowercase=lowercase) if factors else str
+
+
+def _checked(tokenizers: Tokenizers, config: DataConfig, folder: Path) -> Tokenizers:
+    """InputError where the factors that are stored are not those of the recipe."""
+    wanted = [each.name for each in config.source_factors]
+    found = [each.name for each in tokenizers.factors]
+    if wanted != found:
+        raise input_error(
+            f"{folder}: data.source_factors has changed since the run began",
+            got=", ".join(wanted) or "none in the recipe",
+            allowed=", ".join(found) or "none, as the run has",
+            fix="restore it, or start a new run with another --out",
+        )
+    return tokenizers
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +202,8 @@ class _Maker:
     """Symbols that are in the text itself, on both sides."""
     separators: tuple[str, ...] = ()
     """Those of the tags that the target has too, where the sides have vocabularies of their own."""
+    source_text: Callable[[str], str] = str
+    """What of a source line is split into pieces."""
 
     def make(
         self,
@@ -159,7 +231,11 @@ class _Maker:
         return train_fitting(
             config,
             lines=lambda: sample_lines(
-                self.corpora, config.training_lines, pipeline=self.pipeline, side=side
+                self.corpora,
+                config.training_lines,
+                pipeline=self.pipeline,
+                side=side,
+                source_text=self.source_text,
             ),
             progress=self.progress,
             symbols=symbols,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtab.data.corpus import Corpus
+from trimtab.data.lines import refuse_long_lines
 from trimtab.data.text_rows import Row, TextFeed, no_source, pair_rows, rows_of_passages
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import Pipeline
@@ -67,6 +68,7 @@ def read_valid(
     bleu: BleuTokenizer,
 ) -> ValidSet:
     """A validation set, whole: filters are not applied to it, normalisation is."""
+    refuse_long_lines(corpus, name=f"data.valid: {name}")
     pairs = [corpus.pair(line) for line in range(len(corpus))]
     sources, references = [source for source, _ in pairs], [target for _, target in pairs]
     source = Ragged.of(

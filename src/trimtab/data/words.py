@@ -22,7 +22,7 @@ def words_of(
     The count goes by the spaces in the pieces. It is that of the text only where the tokenizer neither makes nor loses
     spaces: compare `num_words` with the text.
     """
-    words = begins[ids].cumsum() - 1
+    words = begins[ids % len(begins)].cumsum() - 1  # an id may have source factors in it
     words[:num_tags] = -1
     words[-1:] = -1
     return words

@@ -12,7 +12,7 @@ from trimtab.decode.mbr import most_useful
 from trimtab.decode.rows import Row, n_best_rows
 from trimtab.decode.sample import Draw
 from trimtab.decode.setup import TranslationCounts, TranslationSetup
-from trimtab.decode.terminology import Terminology, warn_of_missing
+from trimtab.decode.terminology import warn_of_missing
 
 LINE_BREAKS = re.compile("[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 """Everything that some program takes for the end of a line."""
@@ -63,27 +63,30 @@ def n_best_block(
     joined = [_joined([next(found) for _ in of_line], setup, n=n) for of_line in pieces]
     if setup.terminology is not None:
         best = [few[0].text for few in joined]
-        _count_terms(pieces, best, setup.terminology, first_line=first_line, counts=counts)
+        _count_terms(pieces, best, setup, first_line=first_line, counts=counts)
     return joined
 
 
 def _terms(piece: Piece, setup: TranslationSetup) -> list[Term]:
     if setup.terminology is None:
         return []
-    return [each.term for each in setup.terminology.of_text(piece.text, max_tokens=setup.max_tokens)]
+    text = setup.words_alone(piece.text)
+    return [each.term for each in setup.terminology.of_text(text, max_tokens=setup.max_tokens)]
 
 
 def _count_terms(
     pieces: Sequence[Sequence[Piece]],
     translations: Sequence[str],
-    terminology: Terminology,
+    setup: TranslationSetup,
     *,
     first_line: int,
     counts: TranslationCounts,
 ) -> None:
     """Counts the terms of each line and those that its translation lacks, of which the log warns."""
+    terminology = setup.terminology
+    assert terminology is not None, "terms come from a glossary"
     for number, (of_line, translation) in enumerate(zip(pieces, translations, strict=True), start=1):
-        texts = [piece.text for piece in of_line]
+        texts = [setup.words_alone(piece.text) for piece in of_line]
         num_terms = sum(len(terminology.glossary.found_in(text)) for text in texts)
         missing = [entry for text in texts for entry in terminology.missing(text, translation)]
         counts.terms += num_terms
@@ -129,7 +132,8 @@ def _pieces(lines: Sequence[str], setup: TranslationSetup, counts: TranslationCo
     rows = setup.tokenizer.encode([texts[number] for number in filled])
     for number, ids in zip(filled, rows, strict=True):
         if len(ids) > setup.max_tokens:
-            pieces[number] = cut_line(texts[number], tokenizer=setup.tokenizer, max_tokens=setup.max_tokens)
+            sizes = {"max_tokens": setup.max_tokens, "within_words": setup.cuts_words}
+            pieces[number] = cut_line(texts[number], tokenizer=setup.tokenizer, **sizes)
         elif len(ids) > 1:  # else only the end symbol: the tokenizer saw nothing in the line
             pieces[number] = [Piece(ids, "", texts[number])]
     return pieces

@@ -17,7 +17,7 @@ def prefix_ids(
     Raises InputError, with the line's number, for text that the vocabulary cannot spell, ids that it does not have,
     the end symbol inside, and a prefix that leaves no room in `max_tokens`.
     """
-    texts = [setup.normalise(prefix) if isinstance(prefix, str) else "" for prefix in prefixes]
+    texts = [setup.normalise_text(prefix) if isinstance(prefix, str) else "" for prefix in prefixes]
     spelled = setup.spell_target(texts)
     found: list[list[int]] = []
     for number, (prefix, ids) in enumerate(zip(prefixes, spelled, strict=True), start=first_line + 1):

@@ -39,11 +39,12 @@ class _Span:
     stop: int
 
 
-def cut_line(line: str, *, tokenizer: Tokenizer, max_tokens: int) -> list[Piece]:
-    """The line as pieces of at most `max_tokens` tokens, end symbol included, in order and with nothing left out."""
+def cut_line(line: str, *, tokenizer: Tokenizer, max_tokens: int, within_words: bool = True) -> list[Piece]:
+    """The line as pieces of at most `max_tokens` tokens, end symbol included, in order and with nothing left out. With
+    `within_words`, a full-width sign ends a sentence between two spaces too."""
     capacity = max(2, int(max_tokens * ROOM))
     fitting: list[tuple[_Span, int]] = []
-    for sentence, size in _measured(line, list(_sentences(line)), tokenizer):
+    for sentence, size in _measured(line, list(_sentences(line, within_words=within_words)), tokenizer):
         if size <= capacity:
             fitting.append((sentence, size))
         else:
@@ -57,14 +58,14 @@ def cut_line(line: str, *, tokenizer: Tokenizer, max_tokens: int) -> list[Piece]
     return pieces
 
 
-def _sentences(line: str) -> Iterator[_Span]:
+def _sentences(line: str, *, within_words: bool) -> Iterator[_Span]:
     """Spans from sentence end to sentence end."""
     gap = start = stop = 0
     for word in _WORD.finditer(line):
         if start == stop:  # nothing is open: the next sentence begins here
             start = word.start()
         stop = word.end()
-        for end in _FULL_WIDTH_END.finditer(line, word.start(), word.end()):
+        for end in _FULL_WIDTH_END.finditer(line, word.start(), word.end()) if within_words else ():
             yield _Span(gap, start, end.end())
             gap = start = end.end()
         if start < stop and _WORD_ENDS_SENTENCE.search(word.group()):

@@ -4,10 +4,8 @@ import logging
 from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
-from trimtab.errors import InputError, input_error, not_utf8, utf16_of, utf16_text
+from trimtab.errors import LONGEST_LINE_BYTES, line_too_long, not_utf8, utf16_of, utf16_text
 
-LONGEST_LINE_BYTES = 1_000_000
-"""A longer line is refused before it is read whole: it is a file without line feeds, or no text."""
 MOST_WARNINGS = 3
 """Lines with a NUL of which the log warns."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -34,7 +32,8 @@ def read_lines(binary: BinaryLines, *, name: str = "input") -> Iterator[str]:
     while raw := binary.readline(LONGEST_LINE_BYTES + 1):
         number += 1
         if len(raw) > LONGEST_LINE_BYTES and not raw.endswith(b"\n"):
-            raise _too_long(name, number=number, offset=offset)
+            got = f"more than {LONGEST_LINE_BYTES:,} bytes without a line feed, from offset {offset} of the input"
+            raise line_too_long(name, line=number, got=got)
         start = len(_BYTE_ORDER_MARK) if number == 1 and raw.startswith(_BYTE_ORDER_MARK) else 0
         if raw[start:]:
             line = _decoded(raw, start=start, name=name, number=number, offset=offset)
@@ -65,13 +64,3 @@ def _decoded(raw: bytes, *, start: int, name: str, number: int, offset: int) -> 
     except UnicodeDecodeError as error:
         is_utf16 = number == 1 and raw[:2] in (b"\xff\xfe", b"\xfe\xff")
         raise not_utf8(error, name=name, line=number, offset=offset + start, is_utf16=is_utf16) from None
-
-
-def _too_long(name: str, *, number: int, offset: int) -> InputError:
-    return input_error(
-        f"{name}: line {number} is too long",
-        got=f"more than {LONGEST_LINE_BYTES:,} bytes without a line feed, from offset {offset} of the input",
-        allowed=f"at most {LONGEST_LINE_BYTES:,} bytes a line",
-        fix="give one sentence or paragraph a line; line feeds alone (\\n) end a line",
-        where=f"{name}:{number}",
-    )

@@ -22,6 +22,12 @@ class TranslationSetup:
     """Where the model is."""
     normalise: Callable[[str], str]
     """What the training did to a source line before it was tokenised."""
+    normalise_words: Callable[[str], str] | None = None
+    """The same for text without source factors, such as terms and forced prefixes; by default `normalise`."""
+    words_alone: Callable[[str], str] = str
+    """A source line without the factors behind its words."""
+    cuts_words: bool = True
+    """Whether a long line may be cut within a word, which cannot be where factors stand behind it."""
     max_tokens: int
     """Longest side in tokens, end symbol included; longer source lines are translated piece by piece."""
     search: Search = field(default_factory=Search)
@@ -35,6 +41,10 @@ class TranslationSetup:
     """Ids of target text, end symbol included, for forced prefixes; by default the tokenizer's own."""
     terminology: Terminology | None = None
     """Terms that translations must have where they are in a line."""
+
+    def normalise_text(self, text: str) -> str:
+        """What the training did to text that has no source factors."""
+        return (self.normalise_words or self.normalise)(text)
 
     def spell_target(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of target text without the end symbol."""

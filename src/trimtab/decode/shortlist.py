@@ -24,7 +24,7 @@ class Shortlist:
         """The target ids for a batch with these source ids, int64, rising, each once."""
         chosen = np.zeros(self.num_ids, bool)
         chosen[self.always] = True
-        used = np.unique(sources)
+        used = np.unique(sources % len(self.of_source))  # an id may have source factors in it
         chosen[self.of_source.take(used).values] = True
         if self.copies:
             chosen[used] = True

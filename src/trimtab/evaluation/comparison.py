@@ -9,7 +9,7 @@ from typing import Any
 from trimtab.config.given_path import RUN, path_text, path_texts
 from trimtab.data.cache import default_cache
 from trimtab.data.formats.text import texts_of
-from trimtab.data.lines import open_lines
+from trimtab.data.lines import open_lines, refuse_long_lines
 from trimtab.data.spool import STANDARD_INPUT, spooled
 from trimtab.data.tags import meant_tags
 from trimtab.decode.search import Search
@@ -240,6 +240,7 @@ def _read(
     cache = default_cache()
     place = spooled(sys.stdin.buffer, cache=cache) if str(path) == STANDARD_INPUT else path
     lines = open_lines(place, cache=cache)
+    refuse_long_lines(lines, name=str(path))
     read = list(texts_of(lines, range(len(lines))))
     if beside is None and not read:
         raise input_error(

@@ -2,7 +2,8 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -10,7 +11,10 @@ import torch
 from trimtab.config.corpora import ParallelFiles
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import open_corpus
+from trimtab.data.factored_pieces import ordered_files
+from trimtab.data.lines import open_lines, refuse_long_lines
 from trimtab.data.reference_rows import reference_rows
+from trimtab.data.source_factors import without_factors
 from trimtab.data.spool import STANDARD_INPUT, spooled
 from trimtab.data.tags import meant_tags
 from trimtab.decode.search import Search
@@ -20,10 +24,19 @@ from trimtab.evaluation.score_rows import summed_loss
 from trimtab.inference import ExportedModel, LoadedModel, open_model
 
 
+@dataclass(frozen=True, slots=True)
+class FactoredSource:
+    """A text with its source factors in files beside it."""
+
+    path: Path | str
+    factors: Mapping[str, Path | str]
+    """By the names of the factors."""
+
+
 def evaluate(
     run: Path | str,
     *,
-    source: Path | str,
+    source: Path | str | FactoredSource,
     reference: Path | str,
     beam: int = 4,
     length_penalty: float = 1.0,
@@ -36,24 +49,35 @@ def evaluate(
     `tags` are put before every source line, as in training. `metrics` says what is scored beside BLEU, chrF and the
     loss, and how BLEU cuts words: languages without spaces need a tokenizer of their own.
 
+    For a model that reads source factors from files, `source` is a `FactoredSource`, or has the values behind each
+    word: `word|value`.
+
     The files may be plain, .gz, .xz or .zst, and one of them `-`, which is standard input. Raises InputError if they
     are missing, unequal, empty or not UTF-8.
     """
     metrics.check()  # fails before the work where a library is missing
-    files = ParallelFiles(**_files(source, reference))
+    factors: Mapping[str, Path | str] = source.factors if isinstance(source, FactoredSource) else {}
+    source = source.path if isinstance(source, FactoredSource) else source
+    model = open_model(run) if factors else None
+    beside = {} if model is None else ordered_files(factors, model.tokenizers.factors)
+    paths = _files(source, reference)
+    files = ParallelFiles(source=paths["source"], target=paths["target"], factors=beside)
     corpus = open_corpus(files, root=Path.cwd(), cache=default_cache())
+    for name, path in ((source, files.source), (reference, files.target)):
+        refuse_long_lines(open_lines(Path(str(path)), cache=default_cache()), name=str(name))
     pairs = [corpus.pair(line) for line in range(len(corpus))]
     sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    model = open_model(run)
+    model = open_model(run) if model is None else model
     tags = meant_tags(tags, model.tokenizers.source, config=model.recipe.data)
     translator = model.translator(search=Search(beam=beam, length_penalty=length_penalty), tags=tags)
     started = time.perf_counter()
     outputs = translator.translate(sources)
     seconds = time.perf_counter() - started
     tokens = translator.counts.source_tokens + translator.counts.target_tokens
+    columns = model.recipe.data.factor_columns
     return report_on(
         outputs,
-        sources=sources,
+        sources=[without_factors(each, columns) for each in sources],
         references=references,
         timing=Timing(seconds=seconds, num_tokens=tokens),
         loss=reference_loss(model, sources, references, tags=tags),

@@ -99,7 +99,8 @@ class LoadedModel:
 
         Raises InputError for a tag that the vocabulary does not have.
         """
-        pipeline = build_transforms(self.recipe.data.transforms)
+        data = self.recipe.data
+        pipeline = build_transforms(data.transforms, columns=data.factor_columns)
         tags = self.look_at(tags)
         tokenizer = Tagged(self.tokenizers, tags)
         setup = recorded(

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from trimtab.config.reserved import SEPARATOR
 from trimtab.config.run import Recipe
 from trimtab.data.context import context_of
+from trimtab.data.source_factors import normalised_words, without_factors
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.decode.batches import GPU_BATCH_TOKENS
 from trimtab.decode.document_context import ALONE, DocumentContext
@@ -34,6 +37,12 @@ def translation_setup(
     """How this model translates; batches fit the device. Where source and translation share one row, each has half
     of it. Raises InputError for a language model that has no separator between them."""
     device = model.output_matrix.device
+    columns = recipe.data.factor_columns
+    factored: dict[str, Any] = {
+        "words_alone": partial(without_factors, count=columns),
+        "normalise_words": partial(normalised_words, change=normalise, count=columns),
+        "cuts_words": False,
+    }
     return TranslationSetup(
         model=opener_of(model, tokenizer.inner),
         tokenizer=tokenizer,
@@ -43,6 +52,7 @@ def translation_setup(
         search=search,
         batch_tokens=GPU_BATCH_TOKENS if device.type == "cuda" else CPU_BATCH_TOKENS * search.beam,
         encode_target=tokenizer.inner.target.encode,
+        **(factored if columns else {}),
     )
 
 

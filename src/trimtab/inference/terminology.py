@@ -51,7 +51,7 @@ def with_glossary(
         )
     if known is not None and known[0] is given:
         return replace(setup, terminology=known[1])
-    glossary = open_glossary(given).rewritten(setup.normalise)
+    glossary = open_glossary(given).rewritten(setup.normalise_text)
     return replace(setup, terminology=spell_glossary(glossary, setup.tokenizer, setup.spell_target))
 
 

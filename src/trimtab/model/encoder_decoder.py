@@ -1,6 +1,7 @@
 """The translation model: a transformer encoder-decoder over flat packs."""
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch.nn.functional as F
@@ -13,6 +14,7 @@ from trimtab.model.init import init_weights
 from trimtab.model.positions.build import Sizes, build_positions
 from trimtab.model.positions.kind import Positions
 from trimtab.model.sequence_layout import SequenceLayout, sequence_layout
+from trimtab.model.source_factors import FactorSize, SourceFactors
 from trimtab.model.stack import Stack
 from trimtab.model.transformer import Transformer
 from trimtab.types import PackedBatch, Stream
@@ -32,17 +34,19 @@ class EncoderDecoder(Transformer):
         max_positions: int,
         seed: int,
         num_source_ids: int | None = None,
+        factors: Sequence[FactorSize] = (),
     ) -> None:
         """`num_ids` is the size of the vocabulary; its matrix has more rows, up to a multiple of 64, for speed.
-        `num_source_ids` is that of the source's vocabulary, where it has its own and a matrix of its own. No sentence
-        may be longer than `max_positions` tokens."""
+        `num_source_ids` is that of the source's vocabulary, where it has its own and a matrix of its own. Source ids
+        carry `factors`. No sentence may be longer than `max_positions` tokens."""
         super().__init__(config, num_ids=num_ids, max_positions=max_positions)
         self.config = config
         rows, source_rows = (-(-ids // 64) * 64 for ids in (num_ids, num_source_ids or num_ids))
         tied = config.tie_embeddings
         assert tied != "all" or rows == source_rows, f"one matrix for {num_source_ids} and {num_ids} ids"
         self.embedding = nn.Embedding(rows, config.dim)
-        self.source_embedding = nn.Embedding(source_rows, config.dim) if tied != "all" else None
+        width = config.dim - sum(each.dim or 0 for each in factors)
+        self.source_embedding = nn.Embedding(source_rows, width) if tied != "all" else None
         self.output = nn.Embedding(rows, config.dim) if tied == "none" else None
         sizes = Sizes(
             max_positions, config.dim, config.encoder.heads, 1.0, math.sqrt(config.dim), bidirectional=True
@@ -52,6 +56,10 @@ class EncoderDecoder(Transformer):
         self.target_positions = build_positions(config.target_position_settings, sizes)
         self.encoder = Stack([EncoderBlock(config.encoder) for _ in range(config.encoder_layers)], config)
         self.decoder = Stack([DecoderBlock(config.decoder) for _ in range(config.decoder_layers)], config)
+        # The last, so that all other weights begin as they do without factors.
+        self.source_factors = (
+            SourceFactors(factors, num_ids=num_source_ids or num_ids, dim=config.dim) if factors else None
+        )
         init_weights(self, config, seed=seed)
 
     def forward(self, pack: PackedBatch) -> Float[Tensor, "target_tokens dim"]:
@@ -83,7 +91,8 @@ class EncoderDecoder(Transformer):
     def embed_source(self, stream: Stream) -> Float[Tensor, "tokens dim"]:
         """Vectors of the source tokens, brought to unit variance, with what their positions add."""
         table = self.embedding if self.source_embedding is None else self.source_embedding
-        return self._embed(table(stream.ids), stream, self.source_positions)
+        vectors = table(stream.ids) if self.source_factors is None else self.source_factors(stream.ids, table)
+        return self._embed(vectors, stream, self.source_positions)
 
     def embed_target(self, stream: Stream) -> Float[Tensor, "tokens dim"]:
         """Vectors of the target tokens, brought to unit variance, with what their positions add."""

@@ -1,6 +1,6 @@
 """The model that a recipe on text describes, sized by its vocabularies."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Protocol, runtime_checkable
 
@@ -14,6 +14,7 @@ from trimtab.model.kinds import Model, model_of
 from trimtab.model.module.causal import CausalModule
 from trimtab.model.module.network import family_of_model
 from trimtab.model.module.seq2seq import Seq2SeqModule, forced_by
+from trimtab.model.source_factors import FactorSize
 
 POSITIONS_MULTIPLE = 64
 
@@ -54,8 +55,33 @@ class PretrainedVocabulary(Vocabulary, Padded, Protocol):
 
 
 @runtime_checkable
+class FactorValues(Protocol):
+    """A source factor."""
+
+    @property
+    def name(self) -> str:
+        """What its embedding is called."""
+        ...
+
+    @property
+    def values(self) -> Sequence[str]:
+        """What it may be."""
+        ...
+
+    @property
+    def dim(self) -> int | None:
+        """Width of an embedding that is appended to that of a piece; None for one that is added."""
+        ...
+
+
+@runtime_checkable
 class Vocabularies(Protocol):
     """Those of both sides."""
+
+    @property
+    def factors(self) -> Sequence[FactorValues]:
+        """The source factors that the ids of the source carry."""
+        ...
 
     @property
     def source(self) -> Vocabulary:
@@ -103,6 +129,7 @@ def build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.dev
             num_source_ids=vocabularies.source.num_ids,
             max_positions=longest,
             seed=recipe.seed,
+            factors=[FactorSize(each.name, len(each.values), each.dim) for each in vocabularies.factors],
         )
     return with_noise_of(recipe, model).to(device)
 

@@ -15,6 +15,7 @@ from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.lora import base_weights, merged_weights
 
 TABLES = ("embedding.weight", "source_embedding.weight", "output.weight")
+FACTORS = "source_factors."
 MAY_DIFFER = {"preset", "tie_embeddings", "warm_start", "warm_start_sha256", "prefix", "residual"}
 """Settings that may differ, besides every dropout: they change no weight, or only which matrix is read."""
 SIDES = ("heads", "kv_heads", "feed_forward")
@@ -46,14 +47,16 @@ def take_weights(
     source: RowMap,
     target: RowMap,
     name: str,
+    factors: Mapping[str, RowMap] | None = None,
 ) -> None:
     """Fills a new model with the weights of an old one, whose name is for messages; a language model has no source.
+    `factors` says for each source factor where its values come from.
 
     A piece that both vocabularies have keeps its vectors; a new one has the mean of the vectors of the pieces that the
     old tokenizer cuts it into (Gee et al. 2022, "Fast Vocabulary Transfer", arXiv 2402.09977), and where
     there are none its first weights. Raises InputError, with every difference, where the models do not fit.
     """
-    problems = [*differences(old.config, model.config, name=name)]
+    problems = [*differences(old.config, model.config, name=name), *_other_factors(old, model)]
     if problems:
         raise InputError(*problems)
     if "embedding.weight" in model.frozen:
@@ -62,14 +65,52 @@ def take_weights(
     if unlike := [*unlike_tensors(found, here, name=name)]:
         raise InputError(*unlike)
     for key, tensor in here.items():
-        if key not in TABLES:
+        if key not in TABLES and not key.startswith(FACTORS):
             tensor.copy_(found[key])
+    if isinstance(model, EncoderDecoder) and isinstance(old, EncoderDecoder):
+        _take_factors(model, old, factors or {})
     model.embedding.weight.copy_(mapped_rows(old.embedding.weight, model.embedding.weight, target))
     if isinstance(model, EncoderDecoder) and isinstance(old, EncoderDecoder) and model.source_embedding:
         own = old.source_embedding or old.embedding
         model.source_embedding.weight.copy_(mapped_rows(own.weight, model.source_embedding.weight, source))
     if model.output is not None:
         model.output.weight.copy_(mapped_rows(old.output_matrix, model.output.weight, target))
+
+
+def _take_factors(model: EncoderDecoder, old: EncoderDecoder, rows: Mapping[str, RowMap]) -> None:
+    """The tables of the source factors: a value that the old model knew keeps its vector, and what is new adds nothing,
+    so that the model begins as the old one."""
+    if model.source_factors is None:
+        return
+    for size in model.source_factors.sizes:
+        table = model.source_factors.table(size.name)
+        had = None if old.source_factors is None else old.source_factors.table(size.name)
+        assert table is not None
+        table.weight.zero_()
+        if had is not None and size.name in rows:
+            table.weight.copy_(mapped_rows(had.weight, table.weight, rows[size.name]))
+
+
+def _other_factors(old: EncoderDecoder | DecoderOnly, new: EncoderDecoder | DecoderOnly) -> Iterator[Problem]:
+    """Factors that are appended make the embeddings of the pieces narrower, so they have to be those of the old
+    model."""
+    if not isinstance(old, EncoderDecoder) or not isinstance(new, EncoderDecoder):
+        return
+    before, after = (
+        [
+            f"{each.name} (dim {each.dim})"
+            for each in (model.source_factors.sizes if model.source_factors else ())
+            if each.dim
+        ]
+        for model in (old, new)
+    )
+    if before != after:
+        yield Problem(
+            what="data.source_factors: those with `combine: concat` differ from the model to start from",
+            got=", ".join(after) or "none",
+            allowed=", ".join(before) or "none",
+            fix="leave `data.source_factors` out to keep those of the run, or use `combine: sum` for new ones",
+        )
 
 
 def _refuse_new_rows(source: RowMap, target: RowMap, *, old: EncoderDecoder | DecoderOnly, name: str) -> None:
@@ -141,6 +182,8 @@ def described(config: ModelConfig | DecoderModel) -> Mapping[str, object]:
 def unlike_tensors(old: Mapping[str, Tensor], new: Mapping[str, Tensor], *, name: str) -> Iterator[Problem]:
     """Each tensor of another size, such as learned positions for sentences of another length."""
     for key in sorted((old.keys() | new.keys()) - set(TABLES)):
+        if key.startswith(FACTORS):
+            continue
         sizes = [f"{tuple(each[key].shape)}" if key in each else "nothing" for each in (new, old)]
         if sizes[0] != sizes[1]:
             fix = "set data.max_tokens as there" if "positions" in key else "describe the same model"

@@ -1,10 +1,28 @@
 """Keeps pages of other sites away from a server on the user's own machine."""
 
 import ipaddress
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from urllib.parse import urlsplit
 
+from trimtab.errors import input_error
 from trimtab.serving.refused import refused
+
+HOST_NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
+
+
+def host_names(given: Sequence[str]) -> frozenset[str]:
+    """The names under which a server may be called, in lower case; InputError for what is no name of a host. An empty
+    one would let in every request whose Host cannot be read."""
+    for name in given:
+        if len(name) > 253 or not HOST_NAME.fullmatch(name.lower()):
+            raise input_error(
+                "--allow-host: not the name of a host",
+                got=repr(name[:80]),
+                allowed="a name such as mt.example.org, without http://, port and path; in ASCII (xn--...)",
+                fix="leave it out: localhost and addresses are always allowed",
+            )
+    return frozenset(name.lower().removesuffix(".") for name in given)
 
 
 def check_host(headers: Mapping[str, str], *, names: Collection[str]) -> None:

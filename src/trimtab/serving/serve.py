@@ -9,6 +9,7 @@ from trimtab.serving.counters import Counters
 from trimtab.serving.health import About
 from trimtab.serving.limits import ServeLimits
 from trimtab.serving.models import Served, ServeOptions, open_served
+from trimtab.serving.origin import host_names
 from trimtab.serving.routes import Service
 from trimtab.serving.server import RunningServer
 from trimtab.serving.until_signal import LOCALHOST, PORT, listening_socket, serve_until_signal, url_of
@@ -47,6 +48,7 @@ def start_server(
     """The same in threads of their own: gives the running server, whose `url` says where it is and whose `stop` ends
     it; in a `with` statement it stops at the end of the block. Port 0 takes a free one."""
     options, limits = options or ServeOptions(), limits or ServeLimits()
+    host_names(allow_hosts)  # before the model is read
     listening = listening_socket(host, port)
     try:
         model = open_served(run, options)
@@ -70,7 +72,5 @@ def started(
     """A server for a model that is open already."""
     counters = Counters()
     batcher = Batcher(model, counters, max_queue=limits.max_queue, window_s=options.window_ms / 1000)
-    service = Service(
-        model, About(name, limits), batcher, counters, frozenset(each.lower() for each in allow_hosts)
-    )
+    service = Service(model, About(name, limits), batcher, counters, host_names(allow_hosts))
     return RunningServer(service, listening, url_of(listening)).start()

@@ -72,7 +72,9 @@ def check_exports(recipe: Recipe) -> None:
     found = [
         problem
         for target in recipe.export
-        for problem in obstacles(target, model=recipe.model, transforms=recipe.data.transforms)
+        for problem in obstacles(
+            target, model=recipe.model, transforms=recipe.data.transforms, factors=recipe.data.source_factors
+        )
     ]
     if found:
         raise InputError(*dict.fromkeys(found))

@@ -26,7 +26,7 @@ def without_paths(recipe: Recipe) -> dict[str, Any]:
         files = {*corpus.paths}
         if corpus.kind.source_and_target == "paths":
             files = {"source", "target", "text", "images"}
-        for key in files | {*corpus.files_beside}:
+        for key in files | {key.partition(".")[0] for key in corpus.files_beside}:
             del written[key]
     # What these hold has fingerprints too: `model.sha256` and that of the tokenizer.
     for part in (tree["model"], tree["data"]["tokenizer"]):

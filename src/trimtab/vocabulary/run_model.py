@@ -70,6 +70,14 @@ class RunModel:
                 if adapter
                 else "name another model",
             )
+        if recipe.data.source_factors:
+            # Sources are read in lower case or with values behind them, which a text to keep does not show.
+            raise input_error(
+                f"{spec}: its vocabulary cannot be changed",
+                got="a run with `data.source_factors`",
+                allowed="a run without source factors",
+                fix="train a run with the vocabulary that you want; `model.warm_start` begins it from these weights",
+            )
         return cls(spec, checkpoint, recipe, load_tokenizers(run.tokenizer))
 
     @property

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from trimtab.checks.conversion.draft import Draft, scalar
+from trimtab.checks.conversion.source_factors import opennmt_separator, write_features
 from trimtab.checks.kinds.concept_map import text_list
 from trimtab.checks.kinds.signs import mapping
 from trimtab.checks.kinds.translation.corpora import VALID
@@ -41,6 +42,7 @@ def write_data(draft: Draft) -> int:
     _write_train(draft, corpora)
     _write_valid(draft, corpora)
     _write_tokenizer(draft)
+    write_features(draft)
     longest = _longest(draft)
     source = draft.take("sequence_length")
     draft.put("max_tokens", longest, level=1, source=source, why="end symbol included" if source else "")
@@ -126,7 +128,7 @@ def _write_corpus(draft: Draft, corpus: Corpus, target: str) -> None:
         draft.account(draft.run.keys.get(f"{corpus.key}.{side}"))
     files = corpus.files("path_src", "path_tgt")
     more = _more(_tags(draft, corpus) or ([target] if target else []))
-    draft.say(f"- {_pair(files, more)}", level=2, comment=corpus.key)
+    draft.say(f"- {_pair(files, more + opennmt_separator(draft))}", level=2, comment=corpus.key)
 
 
 def _more(tags: list[str]) -> str:
@@ -168,13 +170,14 @@ def _write_valid(draft: Draft, corpora: list[Corpus]) -> None:
     if len(sets) == 1:
         corpus, files = next(iter(sets.values()))
         tag = _target_tags([each for each in corpora if each.name != VALID]).get(corpus.name)
-        draft.say(f"valid: {_pair(files, _more([tag] if tag else []))}", level=1, comment=corpus.key)
+        more = _more([tag] if tag else []) + opennmt_separator(draft)
+        draft.say(f"valid: {_pair(files, more)}", level=1, comment=corpus.key)
         _account_valid(draft, corpus)
         return
     draft.say("valid:", level=1)
     tags = _target_tags([corpus for corpus in corpora if corpus.name != VALID])
     for name, (corpus, files) in sets.items():
-        more = _more([tags[name]] if name in tags else [])
+        more = _more([tags[name]] if name in tags else []) + opennmt_separator(draft)
         draft.say(f"{scalar(name)}: {_pair(files, more)}", level=2, comment=corpus.key)
         _account_valid(draft, corpus)
 

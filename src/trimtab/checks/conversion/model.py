@@ -4,6 +4,7 @@ from typing import Any, cast, get_args
 
 from trimtab.checks.conversion import nmt
 from trimtab.checks.conversion.draft import Draft, number
+from trimtab.checks.conversion.source_factors import appends_factors
 from trimtab.config.positions import EncoderPositions
 
 POSITIONS = get_args(EncoderPositions)
@@ -147,6 +148,8 @@ def _write_tying(draft: Draft) -> None:
     """One matrix for all three where source and target share theirs; target and output share one in any case."""
     if draft.run.tool in nmt.TOOLS:
         kind, told = nmt.ties(draft)
+        if appends_factors(draft) and kind in ("", "all"):
+            kind = "decoder"
         if kind:
             draft.put("tie_embeddings", kind, level=1, source=told)
         return

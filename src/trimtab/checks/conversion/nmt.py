@@ -13,6 +13,12 @@ from trimtab.checks.conversion.corpora import (
     VOCABULARY,
 )
 from trimtab.checks.conversion.draft import Draft, number, scalar
+from trimtab.checks.conversion.source_factors import (
+    named_files,
+    note_without_vocabulary,
+    source_factors,
+    write_factors,
+)
 from trimtab.checks.document import Call
 from trimtab.checks.kinds.concept_map import text_list
 from trimtab.checks.kinds.nmt.programs import program_of
@@ -31,8 +37,6 @@ SAYING_THE_SAME = {
     "feed_forward": ("encoder_ffn_embed_dim", "ffn_embed_dim"),
 }
 """Options that say what a concept says already, or nothing where they are 0."""
-FACTORS = re.compile(r"(?:validation-)?(?:source|target)-factor|factors-|factor-weight|lemma-")
-"""Beginnings of options about factors, as Sockeye and Marian name them."""
 MOST_WEIGHT = 10
 """Of guided alignment; a recipe allows no more."""
 IMPLIED = {
@@ -84,6 +88,7 @@ def write_files(draft: Draft) -> int:
     _write_train(draft, trained)
     _write_valid(draft, held)
     _write_tokenizer(draft, [*trained, *held])
+    write_factors(draft)
     length = draft.take("sequence_length")
     is_written = length is not None and length.is_written
     longest = 256 if length is None or not 1 <= length.value < MOST_TOKENS else length.value + 1
@@ -152,6 +157,7 @@ def _write_train(draft: Draft, files: list[str]) -> None:
     draft.say("train:", level=1)
     path = alignment_file(draft)
     links = f", alignments: {scalar(path)}" if path else ""
+    links += named_files(draft, source_factors(draft).train)
     if pairs := _in_one_file(draft, files):
         draft.say(f"- {pairs[:-1]}{links}}}", level=2, comment="columns 1 and 2")
         return
@@ -237,7 +243,8 @@ def _write_valid(draft: Draft, files: list[str]) -> None:
     if pairs := _in_one_file(draft, files):
         draft.say(f"valid: {pairs}", level=1)
     elif len(files) == 2:
-        draft.say(f"valid: {{source: {scalar(files[0])}, target: {scalar(files[1])}}}", level=1)
+        beside = named_files(draft, source_factors(draft).valid)
+        draft.say(f"valid: {{source: {scalar(files[0])}, target: {scalar(files[1])}{beside}}}", level=1)
     else:
         draft.say("valid: {}", level=1, comment="MISSING: such as {source: dev.source, target: dev.target}")
         draft.note(
@@ -355,8 +362,10 @@ def note_kept_out(draft: Draft) -> None:
         draft.note(
             f"the cost {cost.value} of guided alignment has no counterpart: cross-entropy is used, `ce` there"
         )
-    if any(FACTORS.match(name) and setting.value for name, setting in told.items()):
-        draft.note("factors (a second stream beside each token) have no counterpart")
+    if any(name.startswith("target-factor") and setting.value for name, setting in told.items()):
+        draft.note("target factors have no counterpart")
+    if draft.run.tool == "marian" and any(re.match(r"factors?-|lemma-", name) for name in told):
+        note_without_vocabulary(draft)
     for name, usual in (("transformer-decoder-autoreg", "self-attention"), ("decoder", "transformer")):
         chosen = told.get(name)
         if chosen is not None and chosen.value != usual and draft.account(chosen):

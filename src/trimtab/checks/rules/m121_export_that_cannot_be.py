@@ -49,7 +49,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
     recipe = parse_recipe(run.document.text, path=Path(run.document.path)).recipe
     for target in recipe.export:
-        for problem in obstacles(target, model=recipe.model, transforms=recipe.data.transforms):
+        for problem in obstacles(
+            target, model=recipe.model, transforms=recipe.data.transforms, factors=recipe.data.source_factors
+        ):
             key = problem.what.partition(":")[0]
             yield RULE.at(
                 run.written(key) or wanted,

@@ -25,6 +25,7 @@ from trimtab.config.transforms import (
     RatioFilter,
     Transform,
 )
+from trimtab.data.source_factors import rewritten, without_factors
 from trimtab.data.transforms.filters import (
     has_character_run,
     has_few_letters,
@@ -116,6 +117,9 @@ class Pipeline:
     """That of each corpus, where some depend on which it is and on the line."""
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     """What of it must not change when a run resumes, by name."""
+    columns: int = 0
+    """Source factors that are written behind each source word; filters do not see them, and what is rewritten keeps
+    them."""
 
     def of(self, corpus: int) -> "Pipeline":
         """What is done to the pairs of a corpus, by its number."""
@@ -141,9 +145,9 @@ class Pipeline:
         number in the corpus, from 0, for steps that depend on it; they are left out without it."""
         for step in self.steps:
             if isinstance(step, TextStep):
-                source, target = step.rewrite(source), step.rewrite(target)
+                source, target = self._rewritten(step, source), step.rewrite(target)
             elif isinstance(step, FilterStep):
-                if step.drops(source, target):
+                if step.drops(without_factors(source, self.columns), target):
                     # What is empty is called so, whichever filter sees it first.
                     return _empty(source, target) or Dropped(step.reason)
             elif isinstance(step, LineStep):
@@ -164,8 +168,11 @@ class Pipeline:
         """What also belongs to translation: the steps that rewrite one side, no filters, nothing random."""
         for step in self.steps:
             if isinstance(step, TextStep | ProtectStep):
-                source = step.rewrite(source)
+                source = self._rewritten(step, source)
         return source
+
+    def _rewritten(self, step: TextStep | ProtectStep, source: str) -> str:
+        return rewritten(source, self.columns, step.rewrite) if self.columns else step.rewrite(source)
 
     def apply_reference(self, source: str, target: str) -> str:
         """The target as the model should write it where the source is read as `apply_source` gives it: with the same
@@ -174,7 +181,7 @@ class Pipeline:
             if isinstance(step, ProtectStep):
                 target = step.protector.protect_reference(source, target)
             elif isinstance(step, TextStep):
-                source = step.rewrite(source)
+                source = self._rewritten(step, source)
         return target
 
     @property
@@ -191,14 +198,15 @@ class Pipeline:
         return None
 
 
-def build_transforms(configs: Sequence[Transform]) -> Pipeline:
-    """The pipeline of the configured transforms, in their order.
+def build_transforms(configs: Sequence[Transform], *, columns: int = 0) -> Pipeline:
+    """The pipeline of the configured transforms, in their order, for sources with so many factors behind each word.
 
     `denoise` is not among them: it is for the sources of some corpora only, and corrupts them when they are ids.
     Neither is `context`, which knows more than the pair, nor are `duplicate` and `language`, which ask for the corpus:
     see `plan.plan_transforms`."""
     elsewhere = (DenoiseTransform, ContextTransform, DuplicateFilter, LanguageFilter)
-    return Pipeline(tuple(build_step(config) for config in configs if not isinstance(config, elsewhere)))
+    steps = tuple(build_step(config) for config in configs if not isinstance(config, elsewhere))
+    return Pipeline(steps, columns=columns)
 
 
 def build_step(config: TextTransform) -> Step:

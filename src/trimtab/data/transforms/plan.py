@@ -86,14 +86,16 @@ def plan_transforms(
     cache: Path,
     report: Callable[[str], None] = lambda text: None,
     read: Read = every_line,
+    columns: int = 0,
 ) -> Pipeline:
-    """The pipeline of the transforms in their order, with one of its own for each corpus where that matters.
+    """The pipeline of the transforms in their order, with one of its own for each corpus where that matters; `columns`
+    source factors are written behind each source word.
 
     Duplicates are found now, among the pairs as the transforms before leave them: `read` gives every line once, and
     what is found is kept in `cache`; `report` gets a line about it. Raises InputError for a line that cannot be read,
     and where a filter needs a library that is not installed.
     """
-    whole = build_transforms(configs)
+    whole = build_transforms(configs, columns=columns)
     if not any(isinstance(each, DuplicateFilter | CopyFilter | LanguageFilter) for each in configs):
         return whole
     steps: list[list[Step]] = [[] for _ in corpora]
@@ -107,7 +109,9 @@ def plan_transforms(
                 found = _stored(path, corpora)
                 if found is None:
                     report(f"looking for duplicates among {sum(map(len, corpora)):,} pairs")
-                    found = _repeated(config, corpora, [Pipeline(tuple(each)) for each in steps], read)
+                    found = _repeated(
+                        config, corpora, [Pipeline(tuple(each), columns=columns) for each in steps], read
+                    )
                     _store(found, path)
                 for each, lines in zip(steps, found, strict=True):
                     each.append(LineStep(config.kind, lines))
@@ -123,7 +127,8 @@ def plan_transforms(
             case _:
                 for each in steps:
                     each.append(build_step(config))
-    return Pipeline(whole.steps, tuple(Pipeline(tuple(each)) for each in steps), fingerprints)
+    by_corpus = tuple(Pipeline(tuple(each), columns=columns) for each in steps)
+    return Pipeline(whole.steps, by_corpus, fingerprints, columns)
 
 
 def _is_judged(config: LanguageFilter, corpus: FiltersCorpus) -> bool:

@@ -48,7 +48,12 @@ class CTranslate2:
     def supports(self, recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
         """Every key of the recipe that prevents the export."""
         require_ctranslate2()
-        return obstacles("ctranslate2", model=recipe.model, transforms=recipe.data.transforms)
+        return obstacles(
+            "ctranslate2",
+            model=recipe.model,
+            transforms=recipe.data.transforms,
+            factors=recipe.data.source_factors,
+        )
 
     def write(self, trained: Trained, folder: Path) -> None:
         """Weights, settings, vocabularies, and the tokenizers' own models."""

@@ -40,7 +40,9 @@ SEARCHES_TWO_VOCABULARIES: Final = "5.18"
 def supports(recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
     """A problem for each key that neither class can express, with the values that could be exported."""
     return [
-        *obstacles("hf", model=recipe.model, transforms=recipe.data.transforms),
+        *obstacles(
+            "hf", model=recipe.model, transforms=recipe.data.transforms, factors=recipe.data.source_factors
+        ),
         *_of_vocabularies(recipe, tokenizers),
     ]
 

@@ -34,7 +34,9 @@ class Onnx:
     def supports(self, recipe: Recipe, tokenizers: Tokenizers) -> list[Problem]:
         """Every key of the recipe that prevents the export."""
         require_onnx()
-        return obstacles("onnx", model=recipe.model, transforms=recipe.data.transforms)
+        return obstacles(
+            "onnx", model=recipe.model, transforms=recipe.data.transforms, factors=recipe.data.source_factors
+        )
 
     def write(self, trained: Trained, folder: Path) -> None:
         """Weights, graphs, settings, and the sentencepiece models of the training."""

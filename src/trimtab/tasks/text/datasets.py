@@ -152,7 +152,11 @@ def open_datasets(
     progress.message("reading the corpora")
     corpora, valid = open_all(recipe, passage_bytes=kind.passage_bytes(recipe.data))
     pipeline = plan_transforms(
-        recipe.data.transforms, corpora, cache=default_cache(), report=progress.message
+        recipe.data.transforms,
+        corpora,
+        cache=default_cache(),
+        report=progress.message,
+        columns=recipe.data.factor_columns,
     )
     tokenizers = kind.prepare_tokenizers(
         recipe.data, corpora, pipeline, folder=tokenizer_folder, progress=progress

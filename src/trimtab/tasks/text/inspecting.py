@@ -3,6 +3,7 @@
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import ByteLevel, SentencePieceTokenizer, Tokenizer
@@ -32,7 +33,8 @@ def inspect_text(kind: TextKind, recipe: Recipe, *, limit: int, progress: Progre
     valid = [replace(corpus, name=name) for name, corpus in zip(recipe.data.valid, valid, strict=True)]
     pairs, held = [[each for each in corpora if not each.has_documents] for corpora in (train, valid)]
     # Filters that ask for the corpus are refused beside documents, so the numbers are those of all corpora.
-    pipeline = plan_transforms(recipe.data.transforms, pairs, cache=default_cache(), report=progress.message)
+    planned: dict[str, Any] = {"cache": default_cache(), "report": progress.message}
+    pipeline = plan_transforms(recipe.data.transforms, pairs, columns=recipe.data.factor_columns, **planned)
     with tempfile.TemporaryDirectory() as folder:
         tokenizers = kind.prepare_tokenizers(
             recipe.data, train, pipeline, folder=Path(folder), progress=progress

@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Iterator, Sequence
 
+from trimtab.data.factored_pieces import FactoredPieces
 from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.side_tokenizer import SideTokenizer
 from trimtab.data.stored_tokenizer import AnyTokenizer
@@ -58,8 +59,9 @@ def changed(tokenizer: AnyTokenizer, lines: Sequence[str]) -> tuple[int, list[tu
         if tokenizer.unknown not in row
     ]
     back = tokenizer.decode([row for _, row in known])
+    read = [tokenizer.text(line) if isinstance(tokenizer, FactoredPieces) else line for line, _ in known]
     return len(known), [
-        (line, text) for (line, _), text in zip(known, back, strict=True) if letters(line) != letters(text)
+        (line, text) for line, text in zip(read, back, strict=True) if letters(line) != letters(text)
     ]
 
 

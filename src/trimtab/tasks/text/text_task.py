@@ -46,9 +46,15 @@ def five_lines(parts: Checked) -> Iterator[Finding]:
     try:
         Translator.of(
             parts, parts.evaluation_model.copy().eval(), beam=2, tags=valid.tags if valid else ()
-        ).translate([line[:200] for line in lines])
+        ).translate([beginning(line, parts.recipe.data.factor_columns) for line in lines])
     except TrimtabError as error:
         yield DECODING_FAILS.found(f"five lines could not be translated: {error}", fix="")
+
+
+def beginning(line: str, factor_columns: int) -> str:
+    """The first 200 characters of a line; whole words where factors stand behind them."""
+    begun = line[:200]
+    return begun.rpartition(" ")[0] if factor_columns and len(line) > len(begun) else begun
 
 
 def text_task(name: str, kind: TextKind) -> Task:
@@ -104,7 +110,13 @@ def take_text_weights(old: LoadedModel, datasets: TextDatasets, model: Model, *,
     target = map_pieces(old.tokenizers.target, here.target)
     shared = old.tokenizers.shared and here.shared
     source = target if shared else map_pieces(old.tokenizers.source, here.source)
-    take_weights(model, old.model, source=rows_of(source), target=rows_of(target), name=name)
+    factors = {
+        each.name: RowMap([had.values.index(v) if v in had.values else None for v in each.values], {})
+        for each in here.factors
+        for had in old.tokenizers.factors
+        if had.name == each.name
+    }
+    take_weights(model, old.model, source=rows_of(source), target=rows_of(target), name=name, factors=factors)
     return str(target) if shared else f"source: {source}; target: {target}"
 
 

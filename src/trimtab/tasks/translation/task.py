@@ -8,6 +8,7 @@ from trimtab.config.run import Recipe
 from trimtab.data.chunk import Feed
 from trimtab.data.context import plan_contexts
 from trimtab.data.corpus import Corpus
+from trimtab.data.factored_pieces import pieces_alone
 from trimtab.data.noises import plan_noises
 from trimtab.data.stages import Stages
 from trimtab.data.subword_sampling import plan_sampling
@@ -36,7 +37,7 @@ def plan_feed(
         tokenizers.target,
         stages.mixtures[0],
         config.max_tokens,
-        source_tokenizer=None if tokenizers.shared else tokenizers.source,
+        source_tokenizer=None if tokenizers.source is tokenizers.target else tokenizers.source,
         contexts=plan_contexts(config, corpora, pipeline, tokenizers),
         links=None
         if recipe.loss.guided_alignment is None
@@ -67,9 +68,10 @@ def read_set(name: str, corpus: Corpus, reader: Reader, *, max_tokens: int, bleu
 def sides(datasets: TextDatasets) -> list[Side]:
     """Source and target."""
     sample, tokenizers, key = datasets.sample, datasets.tokenizers, "data.tokenizer"
+    source = pieces_alone(sample.source, tokenizers.source.num_ids)
     source_key = key if tokenizers.shared else "data.source_tokenizer"
     return [
-        Side("source", tokenizers.source, sample.source, source_key, 0),
+        Side("source", tokenizers.source, source, source_key, 0),
         Side("target", tokenizers.target, sample.target, key, 1),
     ]
 
