@@ -87,7 +87,7 @@ def run_probe(recipe: Path, overrides: Sequence[str], *, limit: Limit = Limit())
 def as_text(found: dict[str, Any]) -> str:
     """A line for each figure, planned beside measured."""
     lines = [f"{found['recipe']} on {found['gpu']}: {found['steps']} steps of the largest batches", ""]
-    for name in NAMES:
+    for name in found["planned"]:
         planned, measured = found["planned"][name], found["measured"].get(name)
         if measured is None:
             lines.append(f"  {name:<10} planned {in_gib(planned):>12}")
@@ -223,17 +223,23 @@ def probed(path: Path, overrides: Sequence[str], *, limit: Limit | None = None) 
             if not is_out_of_memory(error) and "bad_alloc" not in str(error):
                 raise
             ran_out = (str(error).splitlines() or [type(error).__name__])[0]
-        plan = plan_of(recipe, gpu)
+        try:
+            plan = plan_of(recipe, gpu)
+            planned = {name: getattr(plan, name) for name in NAMES}
+        except InputError:
+            if limit is None or limit.needs_gpu:  # `fit --probe` compares with the plan
+                raise
+            planned = {}
     return {
         "recipe": path.name,
         "gpu": gpu.name,
         "steps": WARM_STEPS + STEPS,
-        "planned": {name: getattr(plan, name) for name in NAMES},
+        "planned": planned,
         "measured": measured,
         **timed,
         "limit": most,
         "out_of_memory": ran_out,
-        "changes": changes_after_running_out(recipe, gpu) if ran_out else "",
+        "changes": changes_after_running_out(recipe, gpu) if ran_out and planned else "",
     }
 
 
@@ -246,6 +252,7 @@ def largest_steps(parts: Any, timed: dict[str, float]) -> dict[str, int]:
     full = parts.examples.fullest().to(parts.device)
     batches = [full] * parts.batching.num_batches
     parts.model.train()
+    parts.stepper.train_weights_of(parts.recipe.last_unfreezing)
     began = time.perf_counter()
     for number in range(WARM_STEPS + STEPS):
         if cuda and number == WARM_STEPS:

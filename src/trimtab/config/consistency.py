@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.config.adapter import LoraAdapter
+from trimtab.config.detector_model import DetectorModel
 from trimtab.config.documents import document_contradictions
 from trimtab.config.export_targets import obstacles
 from trimtab.config.fitting import fitting_warmup
@@ -18,6 +19,7 @@ from trimtab.config.step import Constant
 from trimtab.config.tasks.contradictions import task_contradictions
 from trimtab.config.tokenizer import SentencePieceTokenizer, SuperBpeTokenizer
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.config.vision_model import VisionModel
 from trimtab.metrics.catalogue import OF_TRANSLATIONS
 
 BYTE_PIECES = 256
@@ -246,6 +248,14 @@ def _adapter(recipe: Recipe) -> Iterator[Complaint]:
         return
     if isinstance(recipe.model, TransformersModel):
         yield from _adapter_of_module(recipe.adapter, recipe.model)
+    elif not recipe.begins_trained and not _can_begin_trained(recipe):
+        yield Complaint(
+            path="adapter",
+            what="an adapter adapts trained weights, and this model begins with none",
+            got=f"adapter, with `model.kind: {recipe.model.kind}`",
+            allowed="no adapter",
+            fix="remove it to train all weights",
+        )
     elif not recipe.begins_trained:
         texts = recipe.facts.continues_texts
         yield Complaint(
@@ -269,6 +279,11 @@ def _adapter(recipe: Recipe) -> Iterator[Complaint]:
             allowed="`task: translation` or `task: language_model`; or `model.kind: pretrained`",
             fix="remove it to train all weights",
         )
+
+
+def _can_begin_trained(recipe: Recipe) -> bool:
+    """Whether its kind of model has `warm_start`."""
+    return "warm_start" in type(recipe.model).model_fields
 
 
 def _adapter_of_module(adapter: LoraAdapter, model: TransformersModel) -> Iterator[Complaint]:
@@ -307,7 +322,12 @@ def _freeze(recipe: Recipe) -> Iterator[Complaint]:
             what="frozen weights would keep their random first values",
             got=f"[{written(recipe.freeze)}], and a model that begins with no trained weights",
             allowed="a model with `path` or `warm_start`",
-            fix="leave `freeze` out, or begin with trained weights: `model.warm_start: RUN`",
+            fix="leave `freeze` out"
+            + (
+                ", or begin with trained weights: `model.warm_start: RUN`"
+                if _can_begin_trained(recipe)
+                else ""
+            ),
         )
 
 
@@ -359,6 +379,7 @@ def _unfreezing(recipe: Recipe) -> Iterator[Complaint]:
             "adamw with float32 states and weights, lion or sgd",
         ),
         "step.gradients": (step.gradients if step.gradients == "released" else "", "kept"),
+        "step.offload": (step.offload if step.offload != "none" else "", "none"),
         "parallel.kind": (recipe.parallel.kind if recipe.parallel.kind == "fsdp" else "", "ddp"),
     }
     for path, (got, allowed) in others.items():
@@ -410,7 +431,7 @@ def _module(recipe: Recipe) -> Iterator[Complaint]:
 def _recorded(recipe: Recipe) -> Iterator[Complaint]:
     """Steps that are to be recorded and cannot be."""
     step = recipe.step
-    if step.cuda_graph != "on" or isinstance(recipe.model, TransformersModel) or recipe.facts.reads_images:
+    if step.cuda_graph != "on" or isinstance(recipe.model, DetectorModel | TransformersModel | VisionModel):
         return  # those say so themselves
     if step.gradients == "released":
         other, why = "gradients: released", "updates within the backward pass are not recorded"

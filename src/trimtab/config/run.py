@@ -13,7 +13,7 @@ from trimtab.config.detector_model import DetectorModel
 from trimtab.config.diffusion_model import DiffusionModel
 from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.export_targets import ExportTarget
-from trimtab.config.freezing import Frozen
+from trimtab.config.freezing import Frozen, stages_of
 from trimtab.config.guard import GuardConfig
 from trimtab.config.loss import LossConfig
 from trimtab.config.model import EncoderDecoderModel
@@ -196,6 +196,11 @@ class Recipe(Settings):
     def data_seed(self) -> int:
         """Seed of the order of the data."""
         return self.seed if self.data.seed is None else self.data.seed
+
+    @property
+    def last_unfreezing(self) -> int:
+        """Steps after which all weights that are ever trained are; 0 where that is so from the start."""
+        return max((int(each.until.count) for each in stages_of(self.freeze)), default=0)
 
     @property
     def begins_trained(self) -> bool:

@@ -225,7 +225,11 @@ def with_task_defaults(tree: Any) -> Any:
     facts = facts_of(given["task"])
     if isinstance(given.get("model"), Mapping):
         given = _filled(given, ["model", "kind"], facts.model_kinds[0])
+    step = given.get("step")
+    no_average = isinstance(step, Mapping) and "ema" in step and step["ema"] is None
     for path, value in facts.defaults:
+        if path == "evaluate.weights" and no_average:
+            continue
         given = _filled(given, path.split("."), value)
     data = given.get("data")
     tokenizer = cast("Mapping[str, Any]", data).get("tokenizer", {}) if isinstance(data, Mapping) else None

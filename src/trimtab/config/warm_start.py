@@ -17,7 +17,10 @@ RECIPE, TOKENIZER = "recipe.yaml", "tokenizer"
 SIZES = ("dim", "heads", "encoder_layers", "decoder_layers", "layers", "feed_forward")
 """What a preset decides."""
 SHORT_FOR = {"layers": ("encoder_layers", "decoder_layers")}
-NOT_TAKEN = ("warm_start", "warm_start_sha256", "dropout", "attention_dropout", "residual")
+NOT_TAKEN = (
+    *("warm_start", "warm_start_sha256", "path", "sha256"),
+    *("dropout", "attention_dropout", "residual"),
+)
 """Settings of a model that belong to a run, and not to its weights."""
 SAME_VOCABULARY = (
     *("kind", "model", "vocabulary_size", "character_coverage", "byte_fallback", "normalization"),
@@ -92,6 +95,8 @@ def _data_of_run(
     given: Mapping[str, Any], old: Mapping[str, Any], *, run: Path, start: str
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The data of a new run, with the old run's tokenizers where nothing else is written, and what to say of it."""
+    if old.get("canvas") is not None or old.get("images") is not None:
+        return {**given}, ()  # images have no tokenizer
     data, notes = {**given}, list[str]()
     if "source_factors" not in given and old.get("source_factors"):
         data["source_factors"] = old["source_factors"]
@@ -114,7 +119,7 @@ def _data_of_run(
                 f"data.{key}: {told}, so a new tokenizer is trained and its pieces get the vectors of the old "
                 f"pieces; leave {' and '.join(others)} out to keep the tokenizer of {start}"
             )
-        elif had.get("kind", "sentencepiece") == "sentencepiece":
+        elif had.get("kind", "sentencepiece") in ("sentencepiece", "byte_level_bpe", "superbpe"):
             kept = {name: value for name, value in had.items() if name not in OF_THE_RUN}
             data[key] = {**kept, **written, "path": str(place)}
     if not notes:

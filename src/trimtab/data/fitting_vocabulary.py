@@ -46,4 +46,12 @@ def _with_size(config: Tokenizer, tokenizer: AnyTokenizer) -> Tokenizer:
         return config
     if "vocabulary_size" in config.model_fields_set or tokenizer.num_ids >= config.vocabulary_size:
         return config
-    return config.model_copy(update={"vocabulary_size": tokenizer.num_ids})
+    return config.model_copy(update=resized(config, tokenizer.num_ids))
+
+
+def resized(config: Tokenizer, num_ids: int) -> dict[str, Any]:
+    """What changes in the settings of a tokenizer that has so many ids in the end."""
+    changed: dict[str, Any] = {"vocabulary_size": num_ids}
+    if (getattr(config, "transition_size", None) or 0) >= num_ids:
+        changed["transition_size"] = None  # the text ran out of merges before superwords began
+    return changed

@@ -155,7 +155,9 @@ def prepare_tokenizers(
     factors = _plan_factors(config, corpora, pipeline)
     if factors:  # before the card of a tokenizer, so that a folder with one is complete
         store_factors(factors, folder)
-    assert isinstance(config.tokenizer, SentencePieceTokenizer), "other kinds are refused with the recipe"
+    assert isinstance(config.tokenizer, SentencePieceTokenizer | ByteLevel), (
+        "other kinds are refused with the recipe"
+    )
     if config.source_tokenizer is None:
         shared = maker.make(config.tokenizer, side=None, out=folder)
         return _with_factors(Tokenizers(shared, shared), factors)

@@ -4,7 +4,7 @@ from pathlib import PurePath
 
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Recipe
-from trimtab.config.tokenizer import PretrainedTokenizer, SentencePieceTokenizer
+from trimtab.config.tokenizer import ByteLevel, PretrainedTokenizer, SentencePieceTokenizer
 from trimtab.config.transformers_model import TransformersModel
 
 
@@ -15,7 +15,7 @@ def public(recipe: Recipe) -> Recipe:
     tokenizers = {
         key: each.model_copy(update={"path": each.path and short(each.path)})
         for key in ("tokenizer", "source_tokenizer")
-        if isinstance(each := getattr(data, key), SentencePieceTokenizer | PretrainedTokenizer)
+        if isinstance(each := getattr(data, key), SentencePieceTokenizer | ByteLevel | PretrainedTokenizer)
     }
     shown = data.model_copy(
         update={

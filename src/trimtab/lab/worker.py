@@ -97,7 +97,8 @@ def shared_pieces(loaded: "LoadedRecipe", folder: Path) -> Path | None:
         or data.source_tokenizer is not None
     ):
         return None
-    trained_on = repr((data.root, data.train, own.model_copy(update={"sampling": None}), data.transforms))
+    kept = own.model_copy(update={"sampling": None})
+    trained_on = repr((data.root, data.train, kept, data.transforms, data.source_factors))
     return folder / f"{sha256(trained_on.encode()).hexdigest()[:16]}.model"
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from trimtab.checkpoint.journal import cut_back, read_journal
 from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.config.corpora import ONE_PATH
+from trimtab.config.detector_model import DetectorModel
 from trimtab.config.load import load_recipe
 from trimtab.config.resets import Reset
 from trimtab.config.run import Recipe
@@ -25,12 +27,12 @@ def without_paths(recipe: Recipe) -> dict[str, Any]:
     for corpus, written in zip(recipe.data.train, tree["data"]["train"], strict=True):
         files = {*corpus.paths}
         if corpus.kind.source_and_target == "paths":
-            files = {"source", "target", "text", "images"}
+            files = {"source", "target", *ONE_PATH}
         for key in files | {key.partition(".")[0] for key in corpus.files_beside}:
-            del written[key]
+            written.pop(key, None)
     # What these hold has fingerprints too: `model.sha256` and that of the tokenizer.
     for part in (tree["model"], tree["data"]["tokenizer"]):
-        if part["kind"] in ("pretrained", "transformers"):
+        if part["kind"] in ("pretrained", "transformers", "detector"):
             del part["path"]
     return tree
 
@@ -68,7 +70,7 @@ def as_started(recipe: Recipe, run: RunFolder, *, reset: Collection[Reset] = ())
         if not run.recipe.exists():
             return recipe
     begun = load_recipe(run.recipe).recipe
-    recipe, step = started_as(recipe, begun), begun.step
+    recipe, step = _same_detector(started_as(recipe, begun), begun), begun.step
     chosen: dict[str, Any] = {}
     budgets = () if "data" in reset else ("tokens_per_micro_batch", "source_tokens_per_micro_batch")
     for key in ("precision", "compile", "cuda_graph", *budgets):
@@ -79,6 +81,17 @@ def as_started(recipe: Recipe, run: RunFolder, *, reset: Collection[Reset] = ())
     if "warmup" not in schedule.model_fields_set and same:
         chosen["schedule"] = schedule.model_copy(update={"warmup": warmup})  # may have gone by another length
     return recipe.model_copy(update={"step": recipe.step.model_copy(update=chosen)})
+
+
+def _same_detector(recipe: Recipe, begun: Recipe) -> Recipe:
+    """The recipe with what the weights that a detector began from are known by, as the run has recorded it."""
+    model, then = recipe.model, begun.model
+    if not isinstance(model, DetectorModel) or not isinstance(then, DetectorModel):
+        return recipe
+    if not model.path or model.sha256 is not None:
+        return recipe
+    known = {key: getattr(then, key) for key in ("sha256", "settings")}
+    return recipe.model_copy(update={"model": model.model_copy(update=known)})
 
 
 def newest_line(run: RunFolder) -> dict[str, Any]:

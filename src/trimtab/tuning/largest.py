@@ -184,7 +184,8 @@ def _searched(
     def fits(place: int) -> bool:
         value = values[place]
         found = probe([f"{key}={value}"])
-        said.update(found)
+        if found["limit"]:  # a process that was killed knows neither limit nor device
+            said.update(found)
         tried[value] = as_tried(value, found)
         progress.message(f"{key}={value}: {told(tried[value])}")
         return tried[value].fits
@@ -210,7 +211,8 @@ def _searched(
         current=current,
         limit=int(said.get("limit", 0)),
         device=str(said.get("gpu", "")),
-        others={"tokens_per_step": recipe.step.tokens_per_step, "max_tokens": recipe.data.max_tokens},
+        others={"tokens_per_step": recipe.step.tokens_per_step}
+        | ({} if recipe.facts.reads_images else {"max_tokens": recipe.data.max_tokens}),
     )
 
 
@@ -247,5 +249,6 @@ def as_text(found: Largest) -> str:
     if fastest is not None and fastest.value != found.value and found.key == MICRO_BATCH:
         lines.append(f"fastest of these: {found.key}={fastest.value}")
     stays = f"step.tokens_per_step stays {found.others['tokens_per_step']:,}"
-    lines.append(f"{stays}; the longest example has {found.others['max_tokens']:,} tokens.")
+    longest = found.others.get("max_tokens")
+    lines.append(f"{stays}." if longest is None else f"{stays}; examples have at most {longest:,} tokens.")
     return "\n".join(lines) + "\n"

@@ -132,6 +132,13 @@ def find_noise_scale(
 def finer_cut(recipe: Recipe) -> dict[str, Any]:
     """What to change in `step` to have enough micro-batches; their gradients are kept. InputError where the examples
     are too long for two of them."""
+    if recipe.facts.in_a_step:
+        raise input_error(
+            f"task: the noise scale of {recipe.task} is not measured",
+            got=f"steps that count {recipe.facts.in_a_step}, and a loss that is divided by {recipe.facts.targets}",
+            allowed="tasks whose steps count what the loss is divided by",
+            fix="compare two sizes of a step by a short run each",
+        )
     step, longest = recipe.step, recipe.facts.targets_of_longest(recipe.data.max_tokens)
     kept: dict[str, Any] = {"gradients": "kept"}
     if -(-step.tokens_per_step // step.micro_batch_tokens) >= PARTS:

@@ -18,8 +18,9 @@ from trimtab.config.load import load_recipe
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.render import render_recipe
 from trimtab.config.run import Recipe
-from trimtab.config.tokenizer import SentencePieceTokenizer
+from trimtab.config.tokenizer import ByteLevel, SentencePieceTokenizer
 from trimtab.data.fast_tokenizer import FastTokenizer, SpecialIds
+from trimtab.data.fitting_vocabulary import resized
 from trimtab.data.pack import assemble
 from trimtab.data.sentencepiece_model import MODEL_FILE, SentencePiece
 from trimtab.data.shape import PackShape
@@ -240,8 +241,8 @@ class RunModel:
         told: dict[str, Any] = {}
         for side, tokenizer in made.items():
             config = getattr(recipe.data, KEYS[side])
-            change: dict[str, Any] = {"vocabulary_size": tokenizer.num_ids}
-            if isinstance(config, SentencePieceTokenizer):
+            change = resized(config, tokenizer.num_ids)
+            if isinstance(config, SentencePieceTokenizer | ByteLevel):
                 change["path"] = None
             told[KEYS[side]] = config.model_copy(update=change)
         model = recipe.model

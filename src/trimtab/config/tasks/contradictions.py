@@ -69,7 +69,9 @@ OF_GROUP: tuple[tuple[MetricGroup, str], ...] = (
 
 
 def _metrics(recipe: Recipe) -> Iterator[Complaint]:
-    texts = any(files.text is not None and files.render is None for files in recipe.data.valid.values())
+    texts = recipe.facts.continues_texts and any(
+        files.text is not None for files in recipe.data.valid.values()
+    )
     groups: list[MetricGroup] = list(recipe.facts.metrics)
     if texts:
         groups = groups[:1]  # the sets are documents, of which nothing is translated

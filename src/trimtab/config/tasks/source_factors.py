@@ -6,6 +6,7 @@ from trimtab.config.corpora import ParallelFiles
 from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.source_factors import file_names
+from trimtab.config.tokenizer import ByteLevel
 
 KEY = "data.source_factors"
 CHANGES_WORDS = {
@@ -37,6 +38,14 @@ def factor_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             fix=f"remove `{KEY}`",
         )
         return
+    if isinstance(data.tokenizer, ByteLevel):
+        yield Complaint(
+            path="data.tokenizer.kind",
+            what="source factors need a vocabulary of sentencepiece",
+            got=f"{data.tokenizer.kind}, with `{KEY}`",
+            allowed="sentencepiece",
+            fix=f"set `data.tokenizer.kind: sentencepiece`, or remove `{KEY}`",
+        )
     changed = CHANGES_WORDS | (HIDES_WORDS if file_names(data.source_factors) else {})
     for number, transform in enumerate(data.transforms):
         if (why := changed.get(transform.kind)) is not None:

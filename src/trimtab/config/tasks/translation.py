@@ -60,7 +60,7 @@ def _of_pretrained(recipe: Recipe) -> Iterator[Complaint]:
             path="data.tokenizer.kind",
             what="the sides of a pretrained vocabulary are known with the pretrained model alone",
             got=f"pretrained, with `model.kind: {model.kind}`",
-            allowed="sentencepiece",
+            allowed="sentencepiece, byte_level_bpe or superbpe",
             fix="set `data.tokenizer.kind: sentencepiece`, or `model: {kind: pretrained, path: ...}`",
         )
         return

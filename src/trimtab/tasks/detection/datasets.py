@@ -255,7 +255,7 @@ def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress)
     check_boxes(corpora)
     reader = reader_of(recipe)
     check_queries(opened, reader.queries)
-    stages = plan_stages(recipe.data, corpora, seed=recipe.seed)
+    stages = plan_stages(recipe.data, corpora, seed=recipe.data_seed)
     feed = BoxFeed(corpora, reader, stages.mixtures[0])
     (_, _), (keys, _) = keyed_files(recipe)
     sets = {

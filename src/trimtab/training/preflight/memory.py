@@ -26,6 +26,8 @@ SIZES = ("dim", "layers", "encoder_layers", "decoder_layers", "feed_forward")
 def longest_batch(parts: Checked) -> Iterator[Finding]:
     """Forward and backward of the fullest pack, by the program that trains: another needs other memory."""
     parts.model.train()
+    step = parts.recipe.last_unfreezing
+    parts.stepper.train_weights_of(step)  # when all weights that are ever trained have gradients
     try:
         released = parts.stepper.optimizer.named if parts.recipe.step.gradients == "released" else {}
         with as_trained(), each_gradient(released, lambda name, weight: None):
@@ -36,6 +38,8 @@ def longest_batch(parts: Checked) -> Iterator[Finding]:
         if not is_out_of_memory(error):
             raise
         yield does_not_fit(parts, error)
+    finally:
+        parts.stepper.train_weights_of(0)
 
 
 def does_not_fit(parts: Checked, error: Exception) -> Finding:
