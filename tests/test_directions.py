@@ -84,7 +84,7 @@ def test_a_tag_that_was_not_trained_with_is_refused_before_anything_is_read(run)
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"data.train.0.both_directions": True}, "must be told which way"),
+        ({"data.train.0.both_directions": True}, "must know in which direction"),
         ({"data.train.0.reverse_tags": ["<2en>"]}, "both_directions is false"),
         ({**BOTH, "data.train.0.reverse_tags": ["two words"]}, "one word without spaces"),
     ],

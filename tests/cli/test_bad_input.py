@@ -74,7 +74,7 @@ MISPLACED = {
     "a length of nothing": ({"length": 0}, ["length", "got     0\n", "more than zero, and its unit"]),
     "a text beside two files": (
         {"data.train.0.text": "train.en"},
-        ["data.train.0.text: is source and target at once", "got     `target`\n", "recipe.yaml:"],
+        ["data.train.0.text: holds source and target, and other files are given", "got     `target`\n", "recipe.yaml:"],
     ),
     "everything dropped": (
         {"data.max_tokens": 2},

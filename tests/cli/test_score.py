@@ -1,4 +1,5 @@
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,13 +18,17 @@ def files(tmp_path):
 def calls(stand_in):
     seen = []
 
-    def score(run, sources, targets, **options):
+    def open_model(run, *, device):
+        return SimpleNamespace(run=run, device=device)
+
+    def score_pairs(model, sources, targets, *, tags):
         pairs = list(zip(sources, targets, strict=True))
-        seen.append((run, pairs, options))
+        seen.append((model.run, pairs, {"tags": tags, "device": model.device}))
         yield PairScore(line=1, num_tokens=4, log_probability=-2.0, source_tokens=3)
         yield PairScore(line=2, num_tokens=9, log_probability=None, source_tokens=300)
 
-    stand_in("evaluation.pairs", score=score)
+    stand_in("inference", open_model=open_model)
+    stand_in("evaluation.pairs", score_pairs=score_pairs)
     return seen
 
 

@@ -14,7 +14,7 @@ def served(monkeypatch):
 
     def serve(run, *, ready, **options):
         calls.append((run, options))
-        model = SimpleNamespace(kind="translation")
+        model = SimpleNamespace(kind="translation", does="translates")
         ready(SimpleNamespace(url="http://127.0.0.1:1", service=SimpleNamespace(model=model)))
         raise Terminated("by SIGTERM; running requests were finished")
 

@@ -78,6 +78,7 @@ def test_a_dataset_has_columns_with_names_and_nothing_beside_it(settings, said):
 WRITTEN = {
     "text": {"text": "folder/mono.de"},
     "images": {"images": "folder/lines.tsv"},
+    "boxes": {"boxes": "folder/boxes.json"},
     "documents": {"documents": "folder/d.jsonl", "source": "src", "target": "tgt"},
     "dataset": {"dataset": "folder/saved", "split": "train", "source": "en", "target": "de"},
     "pairs": {"pairs": "folder/p.tsv", "source": 1, "target": 2},

@@ -60,7 +60,7 @@ def test_a_right_recipe_has_no_complaints():
         ({"loss": {"label_smoothing": "much"}}, "loss.label_smoothing", "wrong type", "'much'",
          "a number, at least 0 and less than 1"),
         ({"loss": 3}, "loss", "wrong type", "3",
-         "a group of keys: kind, label_smoothing, z_loss, truncate and guided_alignment"),
+         "a group of keys: kind, label_smoothing, z_loss, truncate, guided_alignment and boxes"),
         ({"step": {"precision": "fp8"}}, "step.precision", "unknown value", "'fp8'",
          "auto, fp32, tf32, bf16_mixed, fp16_mixed or bf16"),
         ({"step": {"deterministic": "perhaps"}}, "step.deterministic", "wrong type", "'perhaps'", "true or false"),
@@ -89,13 +89,13 @@ def test_a_right_recipe_has_no_complaints():
         ({"data": {**DATA, "workers": 999}}, "data.workers", "wrong value", "999", "0 to 256, or auto"),
         ({"data": {"train": []}}, "data.train", "empty", "no item", "at least one"),
         ({"data": {**DATA, "valid": {"dev": 3}}}, "data.valid.dev", "wrong type", "3",
-         "a group of keys: source, target, pairs, states, documents, dataset, split, name, tags, text, learn, "
-         "images, render and bleu_tokenizer"),
+         "a group of keys: source, target, pairs, states, documents, dataset, split, name, factors, "
+         "factor_separator, tags, text, learn, images, render, boxes, image_folder and bleu_tokenizer"),
         ({"data": {**DATA, "transforms": [{"form": "nfc"}]}}, "data.transforms.0.kind", "missing", "nothing",
          "normalize, length, ratio, character_run, duplicate, copy, language, letters, word_length, "
          "denoise, protect or context"),
         ({"task": "parsing"}, "task", "unknown value", "'parsing'",
-         "translation, language_model, classification or recognition"),
+         "translation, language_model, classification, recognition, detection or diffusion"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_said_in_our_words(changes, path, what, got, allowed):
@@ -134,7 +134,7 @@ def test_an_unknown_key_names_the_nearest_known_one(changes, path, suggested):
 def test_an_unknown_key_is_repeated_with_what_is_allowed_there():
     complaint = only(loss={"smoothness": 3})
     assert complaint.got == "smoothness: 3"
-    assert complaint.allowed == "the keys kind, label_smoothing, z_loss, truncate and guided_alignment"
+    assert complaint.allowed == "the keys kind, label_smoothing, z_loss, truncate, guided_alignment and boxes"
     assert only(zzz={}).fix.startswith("remove it")
 
 

@@ -77,7 +77,13 @@ BUGS = {
         {"S204"},
     ),
     "optimizer on a copy": Bug(
-        rewriting(build_optimizer, ("(config, model,", "(config, __import__('copy').deepcopy(model),")),
+        rewriting(
+            build_optimizer,
+            (
+                "choose_optimizer(config, model,",
+                "choose_optimizer(config, __import__('copy').deepcopy(model),",
+            ),
+        ),
         "S210",
     ),
     "frozen embeddings": Bug(

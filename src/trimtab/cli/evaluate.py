@@ -1,7 +1,7 @@
 """`trimtab evaluate`: how well a model translates a text whose translation is known."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -107,11 +107,15 @@ def evaluate(
         _text(run, text, as_json=as_json, alone=not any(others))
         return
     if documents is not None:
-        if source is not None or reference is not None or names:
-            raise _not_beside_documents()
+        _documents_alone(names, **files)
         _documents(run, documents, beam=beam, tags=tag, bleu_tokenizer=bleu_tokenizer, as_json=as_json)
         return
     _translations(run, beam=beam, tags=tag, more=more, as_json=as_json, factors=beside_words, **files)
+
+
+def _documents_alone(names: Sequence[str], *, source: Path | None, reference: Path | None) -> None:
+    if source is not None or reference is not None or names:
+        raise _not_beside_documents()
 
 
 def _translations(
@@ -133,13 +137,17 @@ def _translations(
             fix="name both files, or --documents FILE; for a language model --text FILE",
         )
     from trimtab.evaluation.report import RequestedMetrics
-    from trimtab.evaluation.translations import FactoredSource
     from trimtab.evaluation.translations import evaluate as evaluate_translations
 
     names, settings = more
+    text: Any = source
+    if factors:
+        from trimtab.evaluation.translations import FactoredSource
+
+        text = FactoredSource(source, factors)
     report = evaluate_translations(
         run,
-        source=FactoredSource(source, factors) if factors else source,
+        source=text,
         reference=reference,
         beam=DEFAULT_BEAM if beam is None else beam,
         tags=tags or (),

@@ -37,7 +37,7 @@ def score(
         from trimtab.inference import open_model
 
         model = open_model(run, device=device)
-        with with_factor_files(left, beside_words, model.tokenizers, name=str(source)) as words:
+        with with_factor_files(left, beside_words, lambda: model.tokenizers, name=str(source)) as words:
             sources, targets = read_lines(words, name=str(source)), read_lines(right, name=str(target))
             for pair in score_pairs(model, sources, targets, tags=tag or ()):
                 if pair.log_probability is None:

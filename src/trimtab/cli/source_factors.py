@@ -1,6 +1,6 @@
 """`--factors NAME=FILE`: source factors in files beside the text that is translated."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -48,10 +48,10 @@ def options_of(files: Mapping[str, Path]) -> dict[str, Path | None]:
 
 @contextmanager
 def with_factor_files(
-    lines: "BinaryLines", files: Mapping[str, Path], tokenizers: Any, *, name: str
+    lines: "BinaryLines", files: Mapping[str, Path], tokenizers: Callable[[], Any], *, name: str
 ) -> Generator["BinaryLines", None, None]:
     """The lines with the values in the files behind their words; as they are without files. InputError where the files
-    are not those of the model's factors."""
+    are not those of the model's factors. `tokenizers` gives those of the model, which know its factors."""
     if not files:
         yield lines
         return
@@ -61,7 +61,7 @@ def with_factor_files(
     with ExitStack() as stack:
         opened = {
             path: stack.enter_context(opened_input(Path(path), option=f"--factors {each}"))
-            for each, path in ordered_files(files, getattr(tokenizers, "factors", ())).items()
+            for each, path in ordered_files(files, getattr(tokenizers(), "factors", ())).items()
         }
         yield FactoredLines(lines, opened, name=name)
 

@@ -141,7 +141,7 @@ def translate(
         translator = sized(translator, batch_tokens=batch_tokens, max_length=max_length)
         at_once, lines = _line_by_line(translator, lines, source, interactive=interactive)
         progress = _progress(translator, source, hidden=at_once or is_shown(output))
-        words = with_factor_files(lines, beside_words, tokenizers_of(translator), name=asked["name"])
+        words = with_factor_files(lines, beside_words, lambda: tokenizers_of(translator), name=asked["name"])
         with opened_output(output) as text, opened_alignments(alignments, asked), progress, words as lines:
             reranks = None if choice.weights is None else partial(write_reranked, choice, device=device)
             _write(translator, lines, text, documents=documents, n_best=n_best, asked=asked, reranks=reranks)

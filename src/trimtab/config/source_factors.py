@@ -36,6 +36,7 @@ class CaseFactor(EmbeddedFactor):
 
     kind: Literal["case"] = "case"
     name: Literal["case"] = "case"
+    """What the factor is called in files and options; always `case`."""
     lowercase: bool = True
     """Read words in lower case, so that `Berlin`, `BERLIN` and `berlin` are the same pieces and differ only in the
     factor. Words of mixed case, such as `iPhone`, stay as they are, so nothing is lost."""

@@ -41,7 +41,7 @@ def test_characters_without_a_piece_are_read_as_in_training(both):
     rows = model.tokenizer.encode(lines)
     assert all(model.tokenizer.unknown in row for row in rows)
     assert opened.encode(lines, []) == rows
-    pieces = opened.source.encode(lines, out_type=str)
+    pieces = opened.source.split(lines)
     scored = opened.model.translator.score_batch(pieces, [["▁das"]] * len(lines))
     known = opened.log_probabilities(Ragged.of(rows), Ragged.of(model.tokenizer.encode(["das"] * len(lines))))
     for ours, theirs in zip(known, scored, strict=True):

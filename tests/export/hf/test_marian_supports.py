@@ -24,7 +24,9 @@ def problems(folder, tokenizers, **changes):
 
 
 WRITES_TEXT = sorted(
-    path.name for path in RECIPES.glob("*.yaml") if path.stem not in ("recognition", "detection")
+    path.name
+    for path in RECIPES.glob("*.yaml")
+    if not path.stem.startswith(("recognition", "detection", "diffusion"))
 )
 
 

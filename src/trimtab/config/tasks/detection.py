@@ -155,7 +155,10 @@ def _step(recipe: Recipe) -> Iterator[Complaint]:
 
 def _model(recipe: Recipe) -> Iterator[Complaint]:
     model, canvas = recipe.model, recipe.data.canvas
-    if isinstance(model, DetectorModel) and canvas is not None and model.architecture != "detr":
+    known = isinstance(model, DetectorModel) and (
+        model.settings or not model.path
+    )  # of a folder filled in later
+    if known and canvas is not None and model.architecture != "detr":
         # Queries are the best positions of the features at strides of 8, 16 and 32.
         positions = sum((canvas.size // stride) ** 2 for stride in (8, 16, 32))
         positions = int(positions * LEAST_NATIVE) if canvas.fit == "native" else positions

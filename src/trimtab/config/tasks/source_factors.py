@@ -28,12 +28,11 @@ def factor_contradictions(recipe: Recipe) -> Iterator[Complaint]:
         yield from _files(path, files, file_names(data.source_factors))
     if not data.source_factors:
         return
-    if recipe.task != "translation" or recipe.model.kind != "encoder_decoder":
-        got = f"task {recipe.task}" if recipe.task != "translation" else f"model.kind {recipe.model.kind}"
+    if recipe.model.kind != "encoder_decoder":
         yield Complaint(
             path=KEY,
             what="only trimtab's own translators read source factors",
-            got=f"source factors, with {got}",
+            got=f"source factors, with `task: {recipe.task}` and `model.kind: {recipe.model.kind}`",
             allowed="`task: translation` with `model: {kind: encoder_decoder}`",
             fix=f"remove `{KEY}`",
         )

@@ -8,7 +8,7 @@ from trimtab.config.run import Recipe
 from trimtab.data.chunk import Feed
 from trimtab.data.context import plan_contexts
 from trimtab.data.corpus import Corpus
-from trimtab.data.factored_pieces import pieces_alone
+from trimtab.data.factored_pieces import FactoredPieces, pieces_alone
 from trimtab.data.noises import plan_noises
 from trimtab.data.stages import Stages
 from trimtab.data.subword_sampling import plan_sampling
@@ -68,7 +68,9 @@ def read_set(name: str, corpus: Corpus, reader: Reader, *, max_tokens: int, bleu
 def sides(datasets: TextDatasets) -> list[Side]:
     """Source and target."""
     sample, tokenizers, key = datasets.sample, datasets.tokenizers, "data.tokenizer"
-    source = pieces_alone(sample.source, tokenizers.source.num_ids)
+    source = sample.source
+    if isinstance(tokenizers.source, FactoredPieces):
+        source = pieces_alone(source, tokenizers.source.num_ids)
     source_key = key if tokenizers.shared else "data.source_tokenizer"
     return [
         Side("source", tokenizers.source, source, source_key, 0),
