@@ -3,6 +3,7 @@ import shutil
 
 import pytest
 
+from tests.box_run import SMALL_MODEL, box_recipe
 from tests.small_run import small_recipe
 from trimtab.config.load import load_recipe
 from trimtab.errors import InputError
@@ -33,6 +34,22 @@ def test_model_and_tokenizer_are_those_of_the_old_run_where_nothing_is_written(g
     assert tokenizer.path == str(general / "tokenizer")
     assert tokenizer.model == "bpe"
     assert loaded.notes[0].startswith("the tokenizer is that of ../general@last")
+
+
+@pytest.mark.parametrize("kind", ["byte_level_bpe", "superbpe"])
+def test_so_is_a_tokenizer_of_bytes(tmp_path, kind):
+    small_recipe(
+        tmp_path / "general", model=MODEL, **{"data.tokenizer": {"kind": kind, "vocabulary_size": 900}}
+    )
+    tokenizer = tuned(tmp_path).recipe.data.tokenizer
+    assert (tokenizer.kind, tokenizer.path) == (kind, str(tmp_path / "general" / "tokenizer"))
+
+
+def test_a_detector_starts_from_another_whose_own_weights_were_pretrained(tmp_path):
+    box_recipe(tmp_path / "general", model=SMALL_MODEL | {"path": "pretrained"})
+    path = box_recipe(tmp_path / "tuned", model={"kind": "detector", "warm_start": "../general"})
+    model = load_recipe(path).recipe.model
+    assert (model.warm_start, model.path, model.dim) == ("../general", "", 16)
 
 
 @pytest.mark.parametrize("written", [{}, {"vocabulary_size": 900}, {"sampling": {"kind": "bpe_dropout"}}])

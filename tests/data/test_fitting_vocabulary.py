@@ -5,8 +5,8 @@ from tests.training.small_line import Told
 from trimtab.build import build
 from trimtab.config.data import DataConfig
 from trimtab.config.load import load_recipe
-from trimtab.config.tokenizer import SentencePieceTokenizer
-from trimtab.data.fitting_vocabulary import train_fitting, with_sizes
+from trimtab.config.tokenizer import SentencePieceTokenizer, SuperBpeTokenizer
+from trimtab.data.fitting_vocabulary import resized, train_fitting, with_sizes
 from trimtab.data.sentencepiece_model import load_tokenizer
 from trimtab.errors import InputError
 from trimtab.launch import train
@@ -62,6 +62,13 @@ def test_a_tiny_vocabulary_is_written_as_a_size_that_can_be_read_again(tmp_path,
     )
     written = update.tokenizer.model_dump(mode="json")
     assert SentencePieceTokenizer.model_validate(written).vocabulary_size == made.num_ids
+
+
+def test_superwords_that_the_text_never_came_to_leave_a_recipe_that_can_be_read():
+    config = SuperBpeTokenizer(vocabulary_size=9000, transition_size=7000)
+    smaller = SuperBpeTokenizer(**{**config.model_dump(), **resized(config, 5000)})
+    assert (smaller.vocabulary_size, smaller.transition_size) == (5000, None)
+    assert resized(config, 8000) == {"vocabulary_size": 8000}
 
 
 def test_a_size_that_is_written_is_refused_as_it_was(tmp_path):

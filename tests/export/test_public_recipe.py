@@ -2,6 +2,7 @@ import hashlib
 import json
 from pathlib import Path
 
+from tests.small_run import small_recipe
 from trimtab.config.load import load_recipe, parse_recipe
 from trimtab.export.manifest import MANIFEST, RECIPE
 from trimtab.export.public_recipe import public, short
@@ -52,3 +53,9 @@ def test_a_short_path_is_a_folder_and_a_name():
     assert short("train.en") == "train.en"
     assert short("../../x/y.en") == "x/y.en"
     assert short("~/y.en") == "y.en"
+
+
+def test_a_tokenizer_of_bytes_keeps_no_whole_path(tmp_path):
+    given = {"data.tokenizer": {"kind": "superbpe", "path": "/home/someone/secret/tok"}}
+    recipe = load_recipe(small_recipe(tmp_path, **given)).recipe
+    assert public(recipe).data.tokenizer.path == "secret/tok"

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.box_run import SMALL_MODEL, box_recipe
 from tests.config.test_corpora import WRITTEN
 from tests.short_run import SHORT, log, model_sha, newest_state
 from tests.small_run import small_recipe
@@ -22,7 +23,7 @@ from trimtab.errors import InputError, NothingToResume
 from trimtab.finding import Finding
 from trimtab.launch import train
 from trimtab.training.findings import Findings
-from trimtab.training.resumed import as_marked_now, forget, without_paths
+from trimtab.training.resumed import as_marked_now, as_started, forget, without_paths
 from trimtab.types import TrainState
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
@@ -69,9 +70,18 @@ def test_no_path_of_a_corpus_is_part_of_what_a_run_is(tmp_path, kind):
         with_corpus(recipe, corpus.with_paths(lambda path, to=to: to + path)) for to in ("here/", "there/")
     )
     assert without_paths(here) == without_paths(there)
-    if kind not in ("text", "images", "source"):
+    if kind not in ("text", "images", "boxes", "source"):
         changed = with_corpus(here, here.data.train[0].model_copy(update={"source": "another"}))
         assert without_paths(here) != without_paths(changed)
+
+
+def test_a_detector_resumes_with_the_recipe_that_names_a_folder_of_weights(tmp_path):
+    model = SMALL_MODEL | {"path": "there", "sha256": "0" * 64, "settings": "{}"}
+    begun = load_recipe(box_recipe(tmp_path / "run", model=model)).recipe
+    given = load_recipe(box_recipe(tmp_path / "new", model=SMALL_MODEL | {"path": "moved"})).recipe
+    found = as_started(given, RunFolder(tmp_path / "run"))
+    assert found.model.sha256 == "0" * 64
+    assert without_paths(found)["model"] == without_paths(begun)["model"]
 
 
 def with_corpus(recipe, corpus):

@@ -42,6 +42,7 @@ def test_files_for_each_factor_are_all_that_is_needed():
          "data.train.0.both_directions", "read both ways"),
         ({"data": {"transforms": [{"kind": "denoise"}]}}, "data.transforms.0", "leaves words out"),
         ({"data": {"transforms": [{"kind": "protect"}]}}, "data.transforms.0", "puts symbols"),
+        ({"data": {"tokenizer": {"kind": "superbpe"}}}, "data.tokenizer.kind", "a vocabulary of sentencepiece"),
         ({"factors": [{**POS, "combine": "concat", "dim": 8}]}, "model.tie_embeddings", "narrower"),
         ({"factors": [{**POS, "combine": "concat", "dim": 192}],
           "model": {"preset": "tiny", "tie_embeddings": "decoder"}}, "data.source_factors", "leave no room"),
