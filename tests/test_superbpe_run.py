@@ -38,6 +38,7 @@ def test_a_run_has_superwords_and_translates(run: Path) -> None:
     assert len(translator.translate(LINES)) == len(LINES)
 
 
+@pytest.mark.quick("ctranslate2")
 @pytest.mark.parametrize("target", ["hf", "ctranslate2", "onnx"])
 def test_exports_are_as_exact_as_the_trainer(run: Path, tmp_path: Path, target: str) -> None:
     for package in {

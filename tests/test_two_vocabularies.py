@@ -144,8 +144,9 @@ def test_unknown_pieces_are_told_of_the_side_that_has_them(tmp_path):
 def test_the_recipes_of_the_page_are_read():
     page = Path(__file__).parent.parent / "docs" / "how_to" / "vocabularies.md"
     recipes = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    apart, *warm = recipes
+    apart, superwords, *warm = recipes
     assert parse_recipe(apart).recipe.data.source_tokenizer is not None
+    assert parse_recipe(superwords).recipe.data.tokenizer.kind == "superbpe"
     for text, run in zip(warm, ["runs/general@50000", "runs/law_start"], strict=True):
         with pytest.raises(InputError, match=rf"model\.warm_start: there is no run {run}") as caught:
             parse_recipe(text)
