@@ -19,7 +19,9 @@ def test_vocabularies_and_the_longest_example_size_the_model(tmp_path, max_seqle
     recipe = recipe.model_copy(
         update={"model": model, "data": data.model_copy(update={"max_tokens": max_seqlen})}
     )
-    sides = SimpleNamespace(source=SimpleNamespace(num_ids=70), target=SimpleNamespace(num_ids=90))
+    sides = SimpleNamespace(
+        source=SimpleNamespace(num_ids=70), target=SimpleNamespace(num_ids=90), factors=()
+    )
     built = build_model(recipe, sides, device=CPU)
     assert built.num_ids == 90
     shapes = {name: tuple(weight.shape) for name, weight in built.named_parameters()}

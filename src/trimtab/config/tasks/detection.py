@@ -155,10 +155,12 @@ def _step(recipe: Recipe) -> Iterator[Complaint]:
 
 def _model(recipe: Recipe) -> Iterator[Complaint]:
     model, canvas = recipe.model, recipe.data.canvas
-    known = isinstance(model, DetectorModel) and (
-        model.settings or not model.path
-    )  # of a folder filled in later
-    if known and canvas is not None and model.architecture != "detr":
+    if (
+        isinstance(model, DetectorModel)
+        and canvas is not None
+        and model.architecture != "detr"
+        and (model.settings or not model.path)  # the sizes of a folder are filled in later
+    ):
         # Queries are the best positions of the features at strides of 8, 16 and 32.
         positions = sum((canvas.size // stride) ** 2 for stride in (8, 16, 32))
         positions = int(positions * LEAST_NATIVE) if canvas.fit == "native" else positions
