@@ -247,5 +247,5 @@ def as_text(found: Largest) -> str:
     if fastest is not None and fastest.value != found.value and found.key == MICRO_BATCH:
         lines.append(f"fastest of these: {found.key}={fastest.value}")
     stays = f"step.tokens_per_step stays {found.others['tokens_per_step']:,}"
-    lines.append(f"{stays}; the longest example has {found.others['max_tokens']:,} tokens.")
+    lines.append(f"{stays}; examples have at most {found.others['max_tokens']:,} tokens.")
     return "\n".join(lines) + "\n"
