@@ -5,7 +5,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
 
     __main__                                    the command as a module
     cli                                         one file a command, nothing heavy before it runs
-    demo | averaging | replaying | vocabulary | lab | tuning   a first translator; means; again; pieces; tries
+    demo | averaging | replaying | vocabulary | lab | tuning   demo; checkpoint averaging; replay; vocabularies; tuning
     report                                      a run as a page, from its folder alone
     launch | inspection | cleaning | adapters | exporting | shortlisting | serving | probing | doctor   for commands
     training                                    the loop on one page, the checks before it, the records along it

@@ -108,7 +108,7 @@ def diagnose(folder: Path = Path()) -> Diagnosis:
     total, free = memory()
     torch_facts, gpus, no_gpu = _torch()
     return Diagnosis(
-        trimtab=_version(NAME) or "not installed, run from its source",
+        trimtab=_version(NAME) or "running from source, not installed",
         python=f"{platform.python_version()}, {platform.python_implementation()}",
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
@@ -144,7 +144,7 @@ def render(found: Diagnosis) -> str:
             f"GPU {number}     {gpu.name}, compute capability {gpu.capability}, "
             f"{gpu.free_gib} of {gpu.memory_gib} GiB free"
         )
-        lines += [f"  {'yes' if path.runs else 'no ':<4}{path.name:<26}{path.why}" for path in gpu.paths]
+        lines += [f"  {'yes' if path.runs else 'no ':<4}{path.name:<30}{path.why}" for path in gpu.paths]
     lines.append("extras")
     for extra in found.extras:
         has = ", ".join(f"{each.name} {each.installed}" for each in extra.packages if not each.is_missing)
@@ -244,19 +244,19 @@ def _torch() -> tuple[dict[str, str], tuple[Gpu, ...], str]:
 
         built = f"CUDA {torch.version.cuda}" if torch.version.cuda else ""
         built = f"ROCm {torch.version.hip}" if torch.version.hip else built
-        facts = {"version": torch.__version__, "build": f"built for {built or 'the CPU alone'}"}
+        facts = {"version": torch.__version__, "build": f"built for {built or 'CPU only'}"}
         facts["installer"] = f"from {_installer('torch')}"
         if not torch.cuda.is_available():
-            why = "PyTorch sees none; look at the driver and at CUDA_VISIBLE_DEVICES" if built else ""
-            return facts, (), why or "this build of PyTorch is for the CPU alone"
+            why = "PyTorch sees none; check the driver and CUDA_VISIBLE_DEVICES" if built else ""
+            return facts, (), why or "this build of PyTorch is CPU-only"
         return facts, tuple(_gpu(number) for number in range(torch.cuda.device_count())), ""
     # Of any kind: a library may be missing, or the driver too old.
     except Exception as error:
         first, *_ = str(error).splitlines() or [""]
         return (
-            {"version": f"{_version('torch')}, which fails: {type(error).__name__}: {first[:200]}"},
+            {"version": f"{_version('torch')}, import failed: {type(error).__name__}: {first[:200]}"},
             (),
-            ("PyTorch fails"),
+            "PyTorch could not be imported",
         )
 
 
@@ -298,9 +298,13 @@ def gpu_paths(capability: tuple[int, int], device: Any) -> tuple[GpuPath, ...]:
         GpuPath(
             "bfloat16", has_bf16, "step.precision: auto takes it" if has_bf16 else f"{too_old}; fp16_mixed"
         ),
-        GpuPath("kernels of trimtab", kernels, "by Triton" if kernels else (why or too_old)),
+        GpuPath("trimtab kernels", kernels, "by Triton" if kernels else (why or too_old)),
         GpuPath("flash-attn-4", flash, "for heads of 64 and 128" if flash else no_flash),
-        GpuPath("recorded steps", kernels, "step.cuda_graph: auto" if kernels else "need the kernels"),
+        GpuPath(
+            "CUDA graphs (recorded steps)",
+            kernels,
+            "step.cuda_graph: auto" if kernels else "need the kernels",
+        ),
         GpuPath("fp8", False, "trimtab trains in bf16, fp16, tf32 or fp32"),
     )
 

@@ -62,7 +62,7 @@ def run_probe(recipe: Path, overrides: Sequence[str], *, limit: Limit = Limit())
             "the recipe could not be probed",
             got="the error above",
             allowed="a recipe and a machine with which `trimtab train` begins",
-            fix="mend what it says, or plan it without a probe: `trimtab fit RECIPE --gpu NAME`",
+            fix="fix the reported problem, or plan without a probe: `trimtab fit RECIPE --gpu NAME`",
         )
     if not answers and done.returncode == -signal.SIGKILL:  # by the kernel, for its memory
         killed = {

@@ -19,7 +19,7 @@ def test_words_come_with_the_values_of_all_files():
 def test_what_does_not_fit_is_named_with_its_line_after_the_lines_before_it():
     lines = joined("a b\nc\n", pos="X Y\nZ Z\n")
     assert lines.readline(10) == b"a|X b|Y\n"
-    with pytest.raises(InputError, match="pos: line 2 has another number of values") as caught:
+    with pytest.raises(InputError, match="pos: line 2 has 2 values for 1 source word") as caught:
         lines.readline(10)
     assert "text:2" in str(caught.value)
 

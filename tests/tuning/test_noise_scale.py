@@ -82,7 +82,7 @@ def test_a_gradient_that_is_all_noise_has_no_scale():
     assert math.isinf(found.high)
     assert found.to_dict()["interval"][1] is None
     if math.isinf(found.noise_scale):
-        assert "too small under the noise" in advice(found)[0]
+        assert "too small to separate from the noise" in advice(found)[0]
 
 
 def test_equal_micro_batches_have_no_noise():
@@ -103,7 +103,7 @@ def test_advice_follows_the_side_of_the_noise_scale():
     assert found.rate_at(4 * found.tokens_per_step) == pytest.approx(1.0)  # SGD: in proportion
     assert "in proportion to" in "\n".join(advice(found))
     loud = measured_scale(quadratic_trial(torch.ones(DIM), steps_of_points(8)), steps=8, progress=Silent())
-    assert "beyond the noise scale" in "\n".join(advice(loud))
+    assert "above the noise scale" in "\n".join(advice(loud))
     quiet = quadratic_trial(torch.full((DIM,), 0.02), steps_of_points(8))
     assert "Larger steps" in "\n".join(advice(measured_scale(quiet, steps=8, progress=Silent())))
 

@@ -41,8 +41,8 @@ def test_the_plot_is_sound_svg_with_a_point_for_each_rate():
 
 def test_a_bar_is_as_long_as_the_loss_fell():
     head, first, second, third, fourth = in_characters(a_range(), is_ascii=True).splitlines()
-    assert "fall from 2.0000" in head
+    assert "decrease from 2.0000" in head
     assert (first.count("#"), second.count("#")) == (6, 60)
-    assert third.endswith("above the start")
+    assert third.endswith("above starting loss")
     assert fourth.endswith("diverged")
     assert "█" in in_characters(a_range())

@@ -58,7 +58,7 @@ lab_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Run experime
 find_app = typer.Typer(
     cls=CommandGroup,
     no_args_is_help=True,
-    help="Find the learning rate, the size of steps, and the largest micro-batch or rank.",
+    help="Find a learning rate, the batch size, and the largest micro-batch or LoRA rank that fits.",
 )
 data_app = typer.Typer(
     cls=CommandGroup, no_args_is_help=True, help="Inspect, clean and render training data."

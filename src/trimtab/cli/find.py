@@ -27,7 +27,7 @@ Memory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Memory that it must fit in, such as 24GB; by default what is free on the GPU, or on the host.",
+        help="Memory limit, such as 24GB; by default what is free on the GPU, or on the host.",
     ),
 ]
 LEAST_RATE, MOST_RATE = 1e-10, 1e3
@@ -70,7 +70,7 @@ def learning_rate(
 ) -> None:
     """Find a learning rate: short runs at rising rates, each from the same state (range test, Smith 2017).
 
-    Each rate trains the same next steps, and is judged by the loss on those after them. Exit code 1 if none learns.
+    Each rate trains the same steps and is judged by the loss on the next ones. Exits with 1 if no rate lowers the loss.
     """
     if lowest >= highest:
         raise input_error(
@@ -152,7 +152,7 @@ def noise_scale(
     """Find the gradient noise scale: the size of a step beyond which more tokens are mostly waste (McCandlish 2018).
 
     The weights do not move, and nothing is written. The noise scale grows as the loss falls, so measure a run at a
-    checkpoint too. Exit code 1 where the mean gradient cannot be told from noise.
+    checkpoint too. Exits with 1 if the mean gradient cannot be distinguished from noise.
     """
     take_threads(threads)
     from math import isfinite

@@ -1,4 +1,4 @@
-"""`trimtab sample`: images out of a trained diffusion model."""
+"""`trimtab sample`: images from a trained diffusion model."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -18,7 +18,7 @@ class Sampler(StrEnum):
     DDIM = "ddim"
 
 
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder to write, which must not exist or be empty.")]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Output folder; must be new or empty.")]
 Classes = Annotated[
     list[str] | None,
     typer.Option(
@@ -46,7 +46,7 @@ Steps = Annotated[
     number_option(
         "--steps",
         Range(least=1, most=10_000),
-        help="Steps from noise to image.",
+        help="Number of sampling steps.",
         fix="20 to 100 is usual",
         show_default="model.sampling.steps of the run",
     ),
@@ -83,10 +83,10 @@ def sample(
     Writes DIR/00000.png and so on, DIR/grid.png with a row for each class, and DIR/samples.jsonl with the class of each
     file; with --nearest also DIR/nearest.png, a row of samples above the row of their nearest training images.
     """
-    from trimtab.tasks.diffusion.write_samples import Asked, write_samples
+    from trimtab.tasks.diffusion.write_samples import SampleOptions, write_samples
 
     progress = ConsoleProgress()
-    asked = Asked(
+    asked = SampleOptions(
         classes=classes,
         count=count,
         seed=seed,

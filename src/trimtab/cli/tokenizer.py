@@ -27,6 +27,15 @@ class Model(StrEnum):
     SUPERBPE = "superbpe"
 
 
+TransitionSize = Annotated[
+    int | None,
+    typer.Option(
+        min=300,
+        help="With superbpe, number of pieces before merges may cross spaces; by default half of the vocabulary.",
+    ),
+]
+
+
 def train_tokenizer(
     files: Annotated[
         list[Path],
@@ -49,12 +58,7 @@ def train_tokenizer(
     tag: Annotated[
         list[str] | None, typer.Option(metavar="<TAG>", help="Symbol to keep whole; repeatable.")
     ] = None,
-    transition_size: Annotated[
-        int | None,
-        typer.Option(
-            min=300, help="With superbpe, pieces before merges go across spaces; half of them by default."
-        ),
-    ] = None,
+    transition_size: TransitionSize = None,
 ) -> None:
     """Train a tokenizer, to be shared by several runs."""
     _check_new(out)
@@ -70,7 +74,8 @@ def train_tokenizer(
             model, files, out, size=vocabulary_size, transition_size=transition_size, tags=tag or ()
         )
         typer.echo(
-            f"{out}: {num_ids} pieces; use it by `data.tokenizer: {{kind: {model.value}, path: {out}}}` in a recipe"
+            f"{out}: {num_ids} pieces; to use it, set `data.tokenizer: {{kind: {model.value}, path: {out}}}` in a "
+            f"recipe"
         )
         return
     num_ids = _train_sentencepiece(
@@ -83,7 +88,7 @@ def train_tokenizer(
         tags=tag or (),
     )
     typer.echo(
-        f"{out}: {num_ids} pieces; use it by `data.tokenizer.path: {out}` in a recipe "
+        f"{out}: {num_ids} pieces; to use it, set `data.tokenizer.path: {out}` in a recipe "
         "(`data.source_tokenizer.path` where the source has its own)"
     )
 
@@ -102,9 +107,9 @@ def compare_tokenizers(
     ],
     as_json: Json = False,
 ) -> None:
-    """Compare tokenizers on texts: tokens, tokens a word, bytes a token, and pieces that no text becomes.
+    """Compare tokenizers on texts: tokens, tokens per word, bytes per token, and unreachable pieces.
 
-    Fewer tokens are no quality by themselves: compare models by chrF or bits per byte, not by a loss per token.
+    Fewer tokens do not mean a better model: compare chrF or bits per byte, not loss per token.
     """
     from trimtab.data import tokenizer_comparison as comparison
 
@@ -148,7 +153,7 @@ def _check_options(
         )
     if size < SMALLEST_BYTE_LEVEL:
         raise input_error(
-            f"--vocabulary-size {size}: no room for the 256 bytes and a merge",
+            f"--vocabulary-size {size}: too small for the 256 bytes and one merge",
             got=str(size),
             allowed=f"at least {SMALLEST_BYTE_LEVEL}",
             fix="raise it",

@@ -338,7 +338,7 @@ def _reinitialize(recipe: Recipe) -> Iterator[Complaint]:
     if not recipe.begins_trained:
         yield Complaint(
             path="reinitialize",
-            what="all weights of a model that begins untrained are new",
+            what="the model has no pretrained weights to reinitialize",
             got=got,
             allowed="a model with `path` or `warm_start`",
             fix="leave it out",
@@ -386,7 +386,7 @@ def _unfreezing(recipe: Recipe) -> Iterator[Complaint]:
         if got:
             yield Complaint(
                 path=path,
-                what="cannot take in weights later in the run, as `freeze` with `until` asks for",
+                what="cannot start training weights later in the run, as `freeze` with `until` asks for",
                 got=f"{got}, with `until: {stages[0].until}`",
                 allowed=allowed,
                 fix="change it, or train in two runs: the second begins from the first with `model.warm_start`",

@@ -213,7 +213,7 @@ DETECTION = """\
 #   trimtab train recipe.yaml --smoke      overfit one batch in about a minute to check the whole pipeline
 #   trimtab train recipe.yaml              the run; it becomes the folder runs/recipe
 #   trimtab detect runs/recipe image1.png image2.png --draw drawn
-#   trimtab detect runs/recipe --score test/boxes.json      AP, precision and recall, with and without duplicates
+#   trimtab detect runs/recipe --score test/boxes.json      AP, precision and recall, before and after NMS
 #
 # Needs `pip install "trimtab[train,vision,pretrained]"`. Any key can be changed for one run:
 #   trimtab train recipe.yaml step.optimizer.learning_rate=3e-4
@@ -229,7 +229,7 @@ data:
   # Held-out images that the run is judged by. Several sets have names: valid: {scans: {boxes: ...}, photos: {...}}
   valid: {boxes: dev/boxes.json}
   # fit: native keeps the aspect ratio and gives each image a canvas of its own shape with size x size pixels; letterbox
-  # fills a square up; squash stretches the image to it. augment: null changes nothing; flip is off, for pages of text.
+  # pads to a square; squash stretches the image to it. augment: null changes nothing; flip is off, for pages of text.
   canvas: {fit: letterbox, size: 640, augment: {flip: 0.0, scale: 0.3, crop: 0.3, color: 0.3}}
 
 # architecture: d_fine, rt_detr_v2, deimv2 or detr. tiny, small, base or big; path: FOLDER fine-tunes a trained one, and
@@ -242,7 +242,7 @@ loss: {boxes: {iou: ciou}}
 step:
   # Images that one update of the weights is made from.
   tokens_per_step: 16
-  # How many of them run at once. Halve it when memory runs out: but for live batch norm, the result stays the same.
+  # How many of them run at once. Halve it when memory runs out: the result stays the same, except with live batch norm.
   tokens_per_micro_batch: 16
   # auto takes bf16 where the GPU has it, fp16 with loss scaling on older GPUs, fp32 on a CPU; boxes stay in fp32.
   precision: auto
@@ -265,7 +265,7 @@ evaluate:
   # Which score chooses the best checkpoint; `trimtab detect` takes that one.
   best: {metric: ap}
   weights: ema
-  # Stop after so many evaluations without a new best; null continues to the end.
+  # Stop after this many evaluations without a new best; null continues to the end.
   patience: null
 
 checkpoint:

@@ -86,10 +86,10 @@ def misaligned(
         if len(column.split()) != words
     )
     return input_error(
-        f"{path}: line {line} has another number of values than its source has words",
+        f"{path}: line {line} has {found} value{'s' * (found != 1)} for {words} source word{'s' * (words != 1)}",
         got=f"{found} value{'s' * (found != 1)} for the {words} word{'s' * (words != 1)} of {place}",
         allowed="one value for each word that white space separates",
-        fix="write the factors of the file as it is: tag it as it is split by spaces, or train on the tagger's tokens",
+        fix="regenerate the factors from this text: tag it as it is split by spaces, or train on the tagger's tokens",
         where=f"{path}:{line}",
     )
 
@@ -100,5 +100,5 @@ def _no_value(line: str, word: str, count: int) -> InputError:
         f"a word has no {'value of the source factor' if one else f'values of the {count} source factors'}",
         got=f"{word[:SHOWN]!r} in {line[:SHOWN]!r}",
         allowed=f"`{SEPARATOR.join(['word', *(f'value{n}' for n in range(1, count + 1))])}` for each word",
-        fix="write the values behind each word, or name files that are aligned with the text: `--factors NAME=FILE`",
+        fix="append the values to each word, or name files that are aligned with the text: `--factors NAME=FILE`",
     )

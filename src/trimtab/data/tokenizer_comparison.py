@@ -138,7 +138,7 @@ def render(found: Sequence[Compared]) -> str:
     for number, first in enumerate(found[0].texts):
         lines = [
             f"{first.text}: {first.lines:,} lines",
-            f"  {'':<{width}}{'tokens':>14}{'a word':>9}{'bytes a token':>15}{'unknown':>9}{'':>4}",
+            f"  {'':<{width}}{'tokens':>14}{'per word':>9}{'bytes/token':>15}{'unknown':>9}{'':>4}",
         ]
         for each in found:
             on = each.texts[number]

@@ -28,7 +28,7 @@ class FactoredLines:
                 f"{names[ends.index(True)]}: ends before {names[ends.index(False)]}",
                 got=f"no line {self.number}",
                 allowed="as many lines as the text has",
-                fix="write the factors of this very text",
+                fix="regenerate the factors from this text",
                 where=f"{names[ends.index(True)]}:{self.number}",
             )
         text, values = source or "", [each or "" for each in columns]

@@ -5,11 +5,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shlex import quote
 
+from trimtab.checks.say.tips import SEEDS
 from trimtab.lab.plot import plot
 from trimtab.lab.table import NOT_RUN, Row, sentence, table_of
 from trimtab.lab.verdict import Comparison
 
 PAGE, PLOTS = "docs/lab.md", "docs/images/lab"
+_DOCUMENTS = {"000_8e8c325d426680ef": "S0"}
+"""The seed documents by the ids that experiments give as sources; results record the hash of `experiment.yaml`, so the
+ids stay there."""
 
 
 def lab_pages(folder: Path) -> dict[str, str]:
@@ -83,7 +87,7 @@ def _section(row: Row) -> Iterator[str]:
     yield f"{experiment.question} *{_text(experiment.claim)}* {row.verdict[:1].upper()}{row.verdict[1:]}."
     yield ""
     if experiment.sources:
-        yield f"Sources: {_text('; '.join(experiment.sources))}." + (
+        yield f"Sources: {_text('; '.join(map(_source, experiment.sources)))}." + (
             f" Tips: {', '.join(experiment.tips)}." if experiment.tips else ""
         )
         yield ""
@@ -142,3 +146,12 @@ def _text(text: str) -> str:
 
 def _cell(text: str) -> str:
     return _text(text).replace("|", "\\|").replace("\n", " ")
+
+
+def _source(text: str) -> str:
+    """A source with the name of its document in place of an id."""
+    document, colon, said = text.partition(":")
+    if document not in _DOCUMENTS:
+        return text
+    seed = _DOCUMENTS[document]
+    return f"{SEEDS[seed]} (docs/tips.md, {seed}){colon}{said}"

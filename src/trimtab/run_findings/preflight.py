@@ -39,7 +39,7 @@ GREY_IMAGES_AS_RGB = RunFinding(
     name="grey-images-as-rgb",
     severity="warning",
     when="before the first step",
-    seen="all of the first images are grey, and the model learns red, green and blue",
+    seen="the first images are all grayscale, but the model is trained on RGB",
     why="The model has to learn that the three are equal, and where it fails, samples have a tint.",
     fix="set `data.images.channels: grey`",
     home="tasks/diffusion/checks.py",
@@ -64,12 +64,13 @@ BLANK_VALIDATION_LINES = RunFinding(
     ),
 )
 
-BOXES_LEFT_OUT = RunFinding(
+UNUSABLE_BOXES = RunFinding(
     code="D212",
-    name="boxes-left-out",
+    name="unusable-boxes",
     severity="warning",
     when="before the first step",
-    seen="boxes of a list lie outside of their image, or have no area, image or known category (an error from 20%)",
+    seen="boxes of a list lie outside their image, have no area, or refer to an unknown image or category (an error "
+    "from 20%)",
     why=(
         "Boxes in another unit or of other images teach the model nothing, and objects whose boxes are missing are "
         "learned as background."
@@ -386,7 +387,7 @@ DECODING_FAILS = RunFinding(
 
 
 ALL = (
-    BOXES_LEFT_OUT,
+    UNUSABLE_BOXES,
     UNKNOWN_PIECES,
     EXAMPLES_DROPPED,
     GREY_IMAGES_AS_RGB,

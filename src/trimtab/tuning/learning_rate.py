@@ -205,7 +205,8 @@ def judged(
             None,
             None,
             (
-                f"no rate brought the loss below {start:.4f}, where it began: try more steps (--steps) or lower rates "
+                f"no rate brought the loss below {start:.4f}, the starting loss: try more steps (--steps) or lower "
+                f"rates "
                 "(--lowest)"
             ),
         )
@@ -231,18 +232,21 @@ def _reasons(
     """Why this rate, in sentences."""
     yield f"The loss fell from {start:.4f} to {best.loss:.4f} at {best.learning_rate:.3g}, lower than at other rates."
     if chosen is None:
-        yield f"That is too near to {edge.learning_rate:.3g}, which diverges, so a third of that rate is suggested."  # type: ignore[union-attr]
+        yield (
+            f"That is too close to {edge.learning_rate:.3g}, where training diverges, "  # type: ignore[union-attr]
+            "so a third of that rate is suggested."
+        )
     elif chosen.learning_rate > best.learning_rate:
         yield (
-            f"{chosen.learning_rate:.3g} is as good within a twentieth of the fall, and short runs favor low rates "
+            f"{chosen.learning_rate:.3g} reaches at least 95% of the largest decrease, and short runs favor low rates "
             "(arXiv 1803.02021), so the higher one is suggested."
         )
     if edge is not None and chosen is not None:
         factor = edge.learning_rate / chosen.learning_rate
-        yield f"{edge.learning_rate:.3g}, {factor:.2g} times as much, ends above the start or diverges."
+        yield f"{edge.learning_rate:.3g}, {factor:.2g} times higher, ends above the starting loss or diverges."
     if edge is None and best is last:
         yield "The highest rate that was tried is the best one: try higher ones (--highest)."
-    yield "A long run may want another rate: try a third and three times of it where it matters."
+    yield "A long run may need a different learning rate: also try one third of it and three times it."
 
 
 def _told(tried: RateTried, start: float) -> str:

@@ -255,22 +255,22 @@ def advice(found: NoiseScale) -> list[str]:
     if not math.isfinite(found.noise_scale):
         least = f"at least {found.low:,.0f} {unit}" if math.isfinite(found.low) else "not measurable"
         return [
-            f"noise scale: {least}; the mean gradient is too small under the noise to give a figure",
+            f"noise scale: {least}; the mean gradient is too small to separate from the noise",
             "Measure more steps (--steps).",
         ]
     upper = f"{found.high:,.0f}" if math.isfinite(found.high) else "no upper bound"
     lines = [
         f"noise scale at step {found.step}: {found.noise_scale:,.0f} {unit} "
         f"(95% interval {found.low:,.0f} to {upper})",
-        f"steps of {size:,} need {found.more_targets:.2f} times the {unit} of very small steps, and "
-        f"{found.more_steps:.2f} times the steps of very large ones",
+        f"at {size:,} per step, training needs {found.more_targets:.2f} times the minimum number of {unit} and "
+        f"{found.more_steps:.2f} times the minimum number of steps",
     ]
     if size > 2 * found.noise_scale:
-        lines.append("That is beyond the noise scale: most of what is added to a step there is waste.")
+        lines.append(f"That is above the noise scale: larger steps mostly waste {unit}.")
     elif size < found.noise_scale / 2:
         lines.append("Larger steps would save time where they run in parallel, at nearly the same cost.")
     else:
-        lines.append("That is near the noise scale, where steps cost twice the least in both.")
+        lines.append("That is near the noise scale, which balances tokens and steps.")
     rule = "in proportion to" if found.optimizer == "sgd" else "with the square root of"
     other = _round_size(found.noise_scale)
     lines.append(

@@ -69,7 +69,7 @@ def _axes(
         yield f'<text x="{LEFT - 8}" y="{y(loss) + 4:.1f}" text-anchor="end">{loss:.3f}</text>'
     start = y(found.start_loss)
     yield f'<line x1="{LEFT}" x2="{right}" y1="{start:.1f}" y2="{start:.1f}" stroke="{GREY}" stroke-dasharray="2 3"/>'
-    yield f'<text x="{LEFT + 4}" y="{start - 4:.1f}" fill="{GREY}">loss before</text>'
+    yield f'<text x="{LEFT + 4}" y="{start - 4:.1f}" fill="{GREY}">starting loss</text>'
     yield f'<text x="{(LEFT + right) / 2}" y="{HEIGHT - 14}" text-anchor="middle">learning rate (peak)</text>'
 
 
@@ -86,11 +86,11 @@ def in_characters(found: RateRange, *, is_ascii: bool = False) -> str:
     """A line for each rate with a bar of how far the loss fell; `is_ascii` for terminals without other characters."""
     full, start = "#" if is_ascii else "█", found.start_loss
     most = max([start - each.loss for each in found.tried if each.finite], default=0.0)
-    lines = [f"  {'learning rate':>13}  {'loss':>9}  fall from {start:.4f}"]
+    lines = [f"  {'learning rate':>13}  {'loss':>9}  decrease from {start:.4f}"]
     for each in found.tried:
         fall = start - each.loss if each.finite else 0.0
         bar = full * round(COLUMNS * max(0.0, fall) / most) if most > 0 else ""
         loss = f"{each.loss:9.4f}" if each.finite else "      nan"
-        mark = "" if each.finite and fall > 0 else "above the start" if each.finite else "diverged"
+        mark = "" if each.finite and fall > 0 else "above starting loss" if each.finite else "diverged"
         lines.append(f"  {each.learning_rate:>13.3g}  {loss}  {bar}{mark}".rstrip())
     return "\n".join(lines)

@@ -38,7 +38,7 @@ def test_a_line_that_does_not_fit_is_named_wherever_it_is_read(files):
     (files / "pos").write_text("D N\n\nN A X\n", encoding="utf-8")
     corpus = opened(files, factors={"pos": "pos"})
     for read in (lambda: corpus.pair(2), lambda: list(corpus.several([0, 2])), corpus.check):
-        with pytest.raises(InputError, match="line 3 has another number of values") as caught:
+        with pytest.raises(InputError, match="line 3 has 3 values for 2 source words") as caught:
             read()
         assert "3 values for the 2 words" in str(caught.value)
         assert str(files / "pos") + ":3" in str(caught.value)
@@ -46,7 +46,7 @@ def test_a_line_that_does_not_fit_is_named_wherever_it_is_read(files):
 
 def test_a_file_has_a_line_for_each_pair(files):
     (files / "pos").write_text("D N\n", encoding="utf-8")
-    with pytest.raises(InputError, match="another number of lines than its corpus has pairs"):
+    with pytest.raises(InputError, match="and its corpus have different numbers of lines"):
         opened(files, factors={"pos": "pos"})
 
 

@@ -5,7 +5,7 @@ import torch
 from tests.diffusion_run import with_model
 from trimtab.build import build
 from trimtab.step.accumulate import accumulate
-from trimtab.tasks.diffusion.batches import BANDS, Drawn, packed_row
+from trimtab.tasks.diffusion.batches import BANDS, NoiseSampling, packed_row
 from trimtab.tasks.diffusion.process import Process
 from trimtab.types import Batch, Ragged
 
@@ -63,7 +63,9 @@ def test_batches_of_one_shape_are_filled_up_with_what_does_not_count(opened):
 
 def test_classes_are_hidden_as_often_as_the_recipe_says_and_times_do_not_depend_on_it():
     keys, labels = np.arange(4000, dtype=np.uint64), np.ones(4000, np.int64)
-    some, none = (Drawn(Process(), rate, nothing=7).of_training(keys, labels) for rate in (0.25, 0.0))
+    some, none = (
+        NoiseSampling(Process(), rate, no_class=7).of_training(keys, labels) for rate in (0.25, 0.0)
+    )
     assert float((some[1] == 7).mean()) == pytest.approx(0.25, abs=0.02)
     assert {*some[1].tolist()} == {1, 7}
     assert {*none[1].tolist()} == {1}
@@ -74,7 +76,7 @@ def test_classes_are_hidden_as_often_as_the_recipe_says_and_times_do_not_depend_
 @pytest.mark.parametrize("prediction", ["flow", "epsilon"])
 def test_times_of_an_evaluation_are_within_their_band(prediction):
     keys, process = np.arange(400, dtype=np.uint64), Process(prediction=prediction, shift=3.0)
-    drawn = Drawn(process, 0.5, nothing=7)
+    drawn = NoiseSampling(process, 0.5, no_class=7)
     for band in range(BANDS):
         bands = np.full(400, band)
         times, labels = drawn.of_band(keys, np.arange(400), bands)

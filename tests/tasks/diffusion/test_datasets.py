@@ -54,7 +54,7 @@ def test_without_classes_there_is_only_the_number_for_none(tmp_path, own_cache):
     )
     _, datasets = sources_of(tmp_path)
     assert datasets.labels.names == ()
-    assert datasets.nothing == 0
+    assert datasets.no_class == 0
     assert set(datasets.sample.target.values.tolist()) == {0}
     assert "without classes" in datasets.epoch_size
 

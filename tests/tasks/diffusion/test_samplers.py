@@ -74,8 +74,8 @@ def test_guidance_goes_from_no_class_through_the_class_and_beyond():
 
     x, t, labels = torch.zeros(3, 2), torch.ones(3), torch.tensor([0, 1, 2])
     for scale, expected in ((0.0, [5, 5, 5]), (1.0, [0, 1, 2]), (3.0, [-10, -7, -4])):
-        found = guided(conditional, labels, scale=scale, nothing=5)(x, t)
+        found = guided(conditional, labels, scale=scale, no_class=5)(x, t)
         assert found[:, 0].tolist() == expected
     assert calls == [3, 3, 6]
-    assert guided(conditional, torch.full((3,), 5), scale=3.0, nothing=5)(x, t)[0, 0] == 5
+    assert guided(conditional, torch.full((3,), 5), scale=3.0, no_class=5)(x, t)[0, 0] == 5
     assert calls[-1] == 3

@@ -6,12 +6,12 @@ from PIL import Image
 
 from trimtab.errors import InputError
 from trimtab.progress import Silent
-from trimtab.tasks.diffusion.write_samples import Asked, write_samples
+from trimtab.tasks.diffusion.write_samples import SampleOptions, write_samples
 
 
 def test_samples_are_written_with_their_classes_and_nearest_training_images(diffusion_run, tmp_path):
     out = tmp_path / "samples"
-    asked = Asked(count=3, nearest=True, steps=2)
+    asked = SampleOptions(count=3, nearest=True, steps=2)
     told = write_samples(diffusion_run, out, asked=asked, progress=Silent())
     assert told.startswith("6 images")
     lines = [json.loads(line) for line in (out / "samples.jsonl").read_text().splitlines()]

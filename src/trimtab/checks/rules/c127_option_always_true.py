@@ -53,11 +53,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
             yield RULE.at(
                 call.place,
                 option=option,
-                fault="with `type=bool` every text is True, also `False`",
+                fault="with `type=bool` every non-empty string is True, even 'False'",
                 fix=_SWITCH,
             )
         elif raw == "list":
-            fault = "with `type=list` the value is the list of its characters"
+            fault = "with `type=list` the string is split into characters"
             yield RULE.at(call.place, option=option, fault=fault, fix="`nargs='+'` with the type of one item")
         elif (
             action is not None
@@ -65,5 +65,5 @@ def check(run: Description) -> Iterator[Diagnosis]:
             and default is not None
             and default.value is True
         ):
-            fault = "the flag is True by default, so it is True with and without it"
+            fault = "the flag is True by default, so passing it changes nothing"
             yield RULE.at(call.place, option=option, fault=fault, fix=_SWITCH)

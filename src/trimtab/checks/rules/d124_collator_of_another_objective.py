@@ -57,10 +57,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
         is_masked = True if given is None else given.constant
         name = loaded_class(model)
         if is_masked is True and is_causal(model):
-            fault = "it learns to fill gaps, not to go on"
+            fault = "it is trained on masked tokens instead of the next token"
             yield RULE.at(trainer.place, model=name, mlm="True", fault=fault, right="False")
         elif is_masked is False and name.endswith("ForMaskedLM"):
-            fault = "every token to predict is in its input"
+            fault = "every label is visible in the input"
             yield RULE.at(trainer.place, model=name, mlm="False", fault=fault, right="True")
 
 

@@ -22,8 +22,8 @@ RULE = Rule(
     code="D125",
     name="seed-at-every-epoch",
     severity="warning",
-    message="`{call}({seed})` inside the loop starts the same random numbers again: every {turn} has the same shuffle, "
-    "the same augmentation and the same dropout masks",
+    message="`{call}({seed})` inside the loop resets the random state: every {turn} repeats the same shuffling, "
+    "augmentation and dropout",
     why="The order of a shuffled loader and the noise of an epoch come from the global generator. Set to the "
     "same seed at "
     "each turn it gives the same numbers each time, so that an example always meets the same neighbours and the same "

@@ -22,10 +22,9 @@ RULE = Rule(
     code="D127",
     name="validated-on-augmented-data",
     severity="warning",
-    message="the {split} data go through `{transform}`, as the training data do: scores are noisy and too low",
-    why="A random crop or a random erasure is to make training harder. In an evaluation it removes what is to be "
-    "recognised "
-    "and makes two evaluations of one model differ.",
+    message="the {split} data go through `{transform}`, as the training data do: scores are noisy and biased",
+    why="Random crops and erasing regularize training. In evaluation they can remove the object and make two "
+    "evaluations of one model differ.",
     evidence=(
         Arithmetic(
             "RandomResizedCrop keeps 8% to 100% of the area by default: what it cuts away is not scored."

@@ -25,8 +25,8 @@ RULE = Rule(
     code="E117",
     name="best-score-starts-out-of-reach",
     severity="error",
-    message="`{best}` starts at {start} and is replaced by what is {way}: no result ever gets there, so the best model "
-    "is never kept",
+    message="`{best}` starts at {start} and is only replaced by a {way} value, which no result can be: the best model "
+    "is never saved",
     why="A loss is above 0 and an accuracy below infinity. The comparison never holds: no checkpoint is saved as "
     "the best, or early stopping ends the run at once.",
     evidence=(Arithmetic("A cross entropy is at least 0, so `loss < 0` is false at every epoch."),),

@@ -20,7 +20,7 @@ RULE = Rule(
     code="E118",
     name="dropout-in-evaluation",
     severity="warning",
-    message="`{call}` without `training=` drops in evaluation too",
+    message="`{call}` without `training=` also applies dropout in evaluation",
     why="The function does not know the mode of the module: its `training` is True unless it is given. `model.eval()` "
     "changes nothing, so predictions are noisy and scores too low.",
     evidence=(

@@ -24,7 +24,7 @@ RULE = Rule(
     code="E119",
     name="labels-decoded-with-ignored",
     severity="error",
-    message="labels are decoded with their -100: the first evaluation raises OverflowError",
+    message="labels are decoded while they still contain -100: the first evaluation raises OverflowError",
     why="The collator pads labels with -100, which the loss leaves out and no vocabulary has. A tokenizer cannot "
     "decode "
     "it; the run stops at its first evaluation, after an epoch of training.",

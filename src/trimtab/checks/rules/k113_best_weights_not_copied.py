@@ -25,8 +25,7 @@ RULE = Rule(
     code="K113",
     name="best-weights-not-copied",
     severity="error",
-    message="`{kept}` holds the weights that are still trained, not a copy: in the end it is the last epoch, not the "
-    "best",
+    message="`{kept}` is a reference to the live weights, not a copy: at the end it holds the last epoch, not the best",
     why="`state_dict()` gives references to the parameters, and so do `.copy()` of that dictionary and another name "
     "for the model. Each later step changes the tensors in place, also those that were kept.",
     evidence=(

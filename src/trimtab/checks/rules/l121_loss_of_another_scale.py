@@ -22,7 +22,7 @@ RULE = Rule(
     code="L121",
     name="loss-of-another-scale",
     severity="error",
-    message="`{loss}` takes {wanted}, and its {which} comes from {given}",
+    message="`{loss}` expects {wanted}, but its {which} comes from {given}",
     why="These losses apply no activation themselves, and check little: with probabilities for log-probabilities "
     "the loss "
     "is negative and its gradient flat; with logits it has no lower bound, or stops with a message about values "
@@ -89,7 +89,7 @@ def _wrong(name: str, last: str) -> tuple[str, str] | None:
     if name == "nll_loss" and last in ("softmax", "linear", "sigmoid", "relu"):
         return _LOGS, "use `cross_entropy` on logits, or `log_softmax` before it"
     if name == "kl_div" and last in ("softmax", "sigmoid", "linear"):
-        return _LOGS, "take `log_softmax` for the input"
+        return _LOGS, "apply `log_softmax` to the input"
     if name == "binary_cross_entropy" and last in ("linear", "log_softmax", "logsigmoid", "tanh"):
         return "probabilities between 0 and 1", "use `binary_cross_entropy_with_logits` on logits"
     return None

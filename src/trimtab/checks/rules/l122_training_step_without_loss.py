@@ -22,7 +22,7 @@ RULE = Rule(
     code="L122",
     name="training-step-without-loss",
     severity="error",
-    message="`training_step` of `{model}` {fault}: Lightning makes no step",
+    message="`training_step` of `{model}` {fault}: Lightning takes no optimizer step",
     why="Lightning goes backward from what `training_step` returns. None means that the batch is to be skipped, "
     "and it says "
     "so once in a warning; a number or a detached tensor has no graph.",
@@ -38,7 +38,7 @@ RULE = Rule(
             "'`training_step` returned `None`. If this was on purpose, ignore this warning...'",
         ),
     ),
-    fix=Fix("return the loss as it is"),
+    fix=Fix("return the loss tensor"),
     bad=Example("train.py", _SCRIPT.replace("{back}", "")),
     good=Example("train.py", _SCRIPT.replace("{back}", "        return loss\n")),
     symptoms=("`training_step` returned `None`", "model learns nothing in Lightning", "global_step stays 0"),

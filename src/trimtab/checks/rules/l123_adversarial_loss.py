@@ -32,11 +32,11 @@ RULE = Rule(
     code="L123",
     name="adversarial-loss",
     severity="note",
-    message="a generator is trained against a discriminator (a GAN): the loss does not tell whether it improves",
-    why="Two networks that train against each other have no loss that falls as images get better, so neither the best "
-    "checkpoint nor a fault shows in it; training can circle, and a generator can leave out part of the data without "
-    "any loss telling. A diffusion model has one loss, a squared error that can be measured on held-out images, and "
-    "covers the data.",
+    message="a generator is trained against a discriminator (a GAN): its loss does not measure image quality",
+    why="Two networks that train against each other have no loss that falls as images get better, so neither loss can "
+    "select a checkpoint or reveal a failure; training can circle, and a generator can miss modes of the data "
+    "without a change in the loss. A diffusion model has one loss, a squared error that can be measured on held-out "
+    "images, and covers the data.",
     evidence=(
         Arithmetic(
             "At the equilibrium the discriminator says 1/2 of every image, so that its loss is 2 ln 2 = 1.386; a "

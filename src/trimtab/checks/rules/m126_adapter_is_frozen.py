@@ -93,9 +93,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
             and _has_adapter(call)
             and _is_trained(call, trained)
         ):
-            fault = (
-                "`prepare_model_for_kbit_training` stands behind `get_peft_model` and freezes the adapter too"
-            )
+            fault = "`prepare_model_for_kbit_training` is called after `get_peft_model` and freezes the adapter too"
             yield RULE.at(event.place, fault=fault, fix="prepare the model first, then give it the adapter")
             return
 

@@ -23,7 +23,7 @@ RULE = Rule(
     code="M127",
     name="head-is-frozen",
     severity="error",
-    message="the new head of {model} is random and, with `task_type` {task} and no `modules_to_save`, frozen",
+    message="the newly initialized head of {model} stays frozen with `task_type` {task} and no `modules_to_save`",
     why="A checkpoint of a language model has no weights for the head of a classifier: transformers starts it at "
     "random. "
     "PEFT trains it, and saves it, for the task types that have such a head (SEQ_CLS, TOKEN_CLS, QUESTION_ANS); for "

@@ -24,7 +24,7 @@ RULE = Rule(
     code="M322",
     name="mask-is-inverted",
     severity="error",
-    message="`{argument}` marks {said}, and what is given marks {given}",
+    message="`{argument}` must mark {said}, but this mask marks {given}",
     why="The padding masks of torch.nn mark what is left out, those of transformers and the boolean mask of "
     "`scaled_dot_product_attention` what takes part. The wrong way round the model sees nothing but padding, and a row "
     "without any gives NaN.",
@@ -69,7 +69,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
                     argument=argument,
                     said="padding, which is left out",
                     given="the tokens",
-                    fix="turn it round: `ids == pad`, or `~mask.bool()`",
+                    fix="invert it: `ids == pad`, or `~mask.bool()`",
                 )
         if event.name == "scaled_dot_product_attention":
             given = event.value.argument(3, "attn_mask")
@@ -80,7 +80,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
                     argument="attn_mask",
                     said="what takes part, where it is boolean",
                     given="padding",
-                    fix="turn it round: `ids != pad`, or `~mask`",
+                    fix="invert it: `ids != pad`, or `~mask`",
                 )
 
 

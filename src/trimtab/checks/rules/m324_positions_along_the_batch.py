@@ -27,10 +27,8 @@ RULE = Rule(
     severity="error",
     message="positions are added along the first axis, which is the batch of a module with `batch_first=True`",
     why="The table of positions is cut to the length of the first axis, as for (sequence, batch, width). In a "
-    "batch-first "
-    "model each example then gets the position of its place in the batch, the same at all its tokens: the model "
-    "knows no "
-    "order, and what it knows depends on the neighbours.",
+    "batch-first model each example then gets the position of its index in the batch, the same at all its tokens: the "
+    "model knows no order, and what it knows depends on the neighbours.",
     evidence=(
         Arithmetic(
             "`pe[: x.size(0)]` of a table (length, 1, width) has one row for each index of the first axis of x."

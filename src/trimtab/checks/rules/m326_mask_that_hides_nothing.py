@@ -23,9 +23,8 @@ RULE = Rule(
     name="mask-that-hides-nothing",
     severity="error",
     message="{fault}",
-    why="A masked score has to be so low that its weight after the softmax is 0. A small positive number is a "
-    "score like "
-    "any other, so the position keeps its share; and -inf put in behind the softmax goes into the sum over values.",
+    why="A masked score has to be so low that its weight after the softmax is 0. A small positive number is a score "
+    "like any other, so the position keeps its share; and -inf filled in after the softmax enters the sum over values.",
     evidence=(
         Arithmetic(
             "exp(1e-9) = 1: among scores around 0 a masked position gets as much weight as any other."
@@ -55,13 +54,14 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if last_of(event.subject) == "softmax" and number < -1e3:
             told.add(event.place)
             yield RULE.at(
-                event.place, fault=f"scores are filled with {number:g} behind the softmax, not before it"
+                event.place, fault=f"scores are filled with {number:g} after the softmax instead of before it"
             )
         elif 0 < number < 1e-3 and _goes_into_softmax(flow.events, event):
             told.add(event.place)
             yield RULE.at(
                 event.place,
-                fault=f"masked scores are filled with {number:g}, which is a usual score, not a low one",
+                fault=f"masked scores are filled with {number:g}, which is an ordinary score; the position is not "
+                f"masked",
             )
 
 

@@ -64,9 +64,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
             continue
         if _is_without_axis(event):
             told.add(event.place)
-            fault = (
-                "no axis is given: torch chooses one by the number of axes, of a batch of sequences the batch"
-            )
+            fault = "no dim is given: torch picks one by the number of dimensions, which for a 3-D input is the batch"
             yield RULE.at(event.place, severity="note", fault=fault)
             continue
         scores, dim = _softmax(event)

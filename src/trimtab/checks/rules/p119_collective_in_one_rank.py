@@ -21,7 +21,7 @@ RULE = Rule(
     code="P119",
     name="collective-in-one-rank",
     severity="error",
-    message="`{call}` waits for all processes, and only rank 0 comes here: the run hangs",
+    message="`{call}` waits for all processes, and only rank 0 reaches it: the run hangs",
     why="A collective call returns when every process of the group has made it. In a branch that one process takes it "
     "waits until the time-out, or pairs with a later call of the others and mixes up their data.",
     evidence=(

@@ -21,7 +21,7 @@ RULE = Rule(
     name="clip-after-step",
     severity="error",
     message="gradients are clipped {when}: the clipping has no effect",
-    why="`clip_grad_norm_` changes the gradients, and the optimizer reads them in `step()`. Behind the step the "
+    why="`clip_grad_norm_` changes the gradients, and the optimizer reads them in `step()`. After the step the "
     "clipped gradients are cleared unused, so the run has no clipping although the script says so. Between "
     "`zero_grad()` and `backward()` there is nothing to clip yet.",
     evidence=(

@@ -22,7 +22,7 @@ RULE = Rule(
     code="S161",
     name="schedule-never-steps",
     severity="error",
-    message="`{schedule}` is made and never stepped: the learning rate stays where the schedule begins",
+    message="`{schedule}` is created but never stepped: the learning rate keeps its initial value",
     why="A schedule changes the rate in its `step()` alone. One that starts with a warm-up has set the rate to 0 "
     "when it "
     "was made, and there it stays: nothing is trained at all.",
@@ -34,7 +34,7 @@ RULE = Rule(
         ),
         Arithmetic("A linear warm-up multiplies the rate by step / warm-up steps: by 0 at step 0."),
     ),
-    fix=Fix("call `{schedule}.step()` behind `optimizer.step()`"),
+    fix=Fix("call `{schedule}.step()` after `optimizer.step()`"),
     bad=Example("train.py", _SCRIPT.replace("{step}", "")),
     good=Example("train.py", _SCRIPT.replace("{step}", "    scheduler.step()\n")),
     symptoms=(

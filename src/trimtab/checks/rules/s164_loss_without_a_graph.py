@@ -21,9 +21,8 @@ RULE = Rule(
     code="S164",
     name="loss-without-a-graph",
     severity="error",
-    message="`{cut}` lies between the model and the loss: no gradient gets through it, and `requires_grad` on "
-    "the loss only "
-    "silences the error",
+    message="`{cut}` detaches the loss from the model: no gradient flows through it, and `requires_grad` on the loss "
+    "only silences the error",
     why="`argmax`, `item()`, `detach()`, numpy and a new tensor have no gradient. Autograd then says that the "
     "loss does not "
     "require one. With `requires_grad` switched on the loss is a leaf of its own: `backward()` runs, and no "

@@ -22,12 +22,13 @@ RULE = Rule(
     code="S165",
     name="optimizer-never-steps",
     severity="error",
-    message="the loop clears gradients and goes backward, and `{optimizer}.step()` is nowhere: no weight ever changes",
+    message="the loop clears gradients and goes backward, and `{optimizer}.step()` is never called: no weight ever "
+    "changes",
     why="`backward()` only computes gradients. What changes the weights is the step of the optimizer.",
     evidence=(
         Arithmetic("Without an assignment to the weights the loss of a batch is the same in every epoch."),
     ),
-    fix=Fix("call `{optimizer}.step()` behind `backward()`"),
+    fix=Fix("call `{optimizer}.step()` after `backward()`"),
     bad=Example("train.py", _SCRIPT.replace("{step}", "")),
     good=Example("train.py", _SCRIPT.replace("{step}", "    optimizer.step()\n")),
     symptoms=("loss does not change", "weights do not change", "model learns nothing"),

@@ -19,8 +19,8 @@ RULE = Rule(
     code="S167",
     name="step-at-the-first-micro-batch",
     severity="warning",
-    message="the number of the turn starts at 0, so the optimizer steps at the first micro-batch, with 1 of {size} "
-    "parts of a gradient, and the last ones of an epoch wait for the next",
+    message="the batch index starts at 0, so the optimizer steps at the first micro-batch, with 1 of {size} parts of "
+    "a gradient, and the last ones of an epoch wait for the next",
     why="`i % n == 0` holds for i = 0. The first step sees one micro-batch, divided by n; each later one is shifted, "
     "and up to n - 1 micro-batches at the end are never stepped, or are added to the first of the next epoch.",
     evidence=(
@@ -28,7 +28,7 @@ RULE = Rule(
             "Of turns 0 to 15 with n = 8 steps come at 0 and 8: after 1 and after 8 micro-batches; 7 are left."
         ),
     ),
-    fix=Fix("test `(i + 1) % n == 0`, and step once more behind the loop"),
+    fix=Fix("test `(i + 1) % n == 0`, and step once more after the loop"),
     bad=Example("train.py", _SCRIPT.replace("{number}", "i")),
     good=Example("train.py", _SCRIPT.replace("{number}", "(i + 1)")),
     symptoms=("fewer steps than expected with accumulation", "first step is too small"),

@@ -21,7 +21,7 @@ RULE = Rule(
     code="S169",
     name="weights-without-optimizer",
     severity="warning",
-    message="`{module}` is part of the loss and no optimizer has its parameters: it stays as it was made, at random",
+    message="`{module}` contributes to the loss but is in no optimizer: it keeps its random initialization",
     why="An optimizer changes what it was given and nothing else. A layer that is made beside the model gets "
     "gradients and "
     "never a step.",

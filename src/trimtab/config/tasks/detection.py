@@ -185,7 +185,7 @@ def _export(recipe: Recipe) -> Iterator[Complaint]:
     if recipe.export:
         yield Complaint(
             path="export",
-            what="no export target supports detection yet",
+            what="detectors are not exported at the end of a run",
             got=", ".join(recipe.export),
-            fix="remove it",
+            fix="remove it, and run `trimtab export RUN --to onnx` after the run",
         )

@@ -113,9 +113,9 @@ def open_factored(pairs: Pairs, paths: Mapping[str, Path], *, cache: Path) -> Fa
     for name, lines in files.items():
         if len(lines) != len(pairs):
             raise input_error(
-                f"factors.{name}: {lines.path} has another number of lines than its corpus has pairs",
+                f"factors.{name}: {lines.path} and its corpus have different numbers of lines",
                 got=f"{len(lines):,} lines for {len(pairs):,} pairs",
                 allowed="one line for each pair, with one value for each source word",
-                fix="write the factors of this very file again",
+                fix="regenerate the factors from this text",
             )
     return FactoredPairs(pairs, tuple(files.values()))

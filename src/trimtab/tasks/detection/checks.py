@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from trimtab.finding import Finding
-from trimtab.run_findings.preflight import BOXES_LEFT_OUT
+from trimtab.run_findings.preflight import UNUSABLE_BOXES
 from trimtab.tasks.detection.annotations import CUT_OFF, LEFT_OUT, Faults
 from trimtab.tasks.detection.batches import BoxBatch
 from trimtab.tasks.detection.examples import blanked
@@ -32,7 +32,7 @@ def data_checks(parts: Checked) -> Iterator[Finding]:
         if not said:
             continue
         total = len(corpus.annotations.boxes) + faults.left_out
-        yield BOXES_LEFT_OUT.found(
+        yield UNUSABLE_BOXES.found(
             f"{key}: {faults.left_out:,} of {total:,} boxes are not used. {' | '.join(said)}",
             severity="error" if faults.left_out > MANY * total else "warning",
         )

@@ -122,19 +122,19 @@ def plan_shape(step: StepConfig, *, packed: bool, ranks: int = 1) -> BatchShape:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class NoiseSampling:
     """How times and classes follow from keys."""
 
     process: Process
     class_dropout: float
-    nothing: int
+    no_class: int
     """The number that stands for no class."""
 
     def of_training(self, keys: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Times by the distribution of the recipe, and labels of which some are hidden."""
         numbers = torch.from_numpy(uniform(keys, np.array([_TIME])))
         hidden = uniform(keys, np.array([_CLASS])) < self.class_dropout
-        return self.process.times_of(numbers).float().numpy(), np.where(hidden, self.nothing, labels)
+        return self.process.times_of(numbers).float().numpy(), np.where(hidden, self.no_class, labels)
 
     def of_band(
         self, keys: np.ndarray, labels: np.ndarray, bands: np.ndarray
@@ -151,7 +151,7 @@ class Batching:
     shape: BatchShape
     side: int
     channels: int
-    drawn: Drawn
+    drawn: NoiseSampling
     tokens_at: Callable[[int], int]
     """Images that the global batch of a step may hold."""
     device: torch.device

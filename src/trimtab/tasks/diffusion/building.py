@@ -12,8 +12,8 @@ from trimtab.config.run import Recipe
 from trimtab.data.global_batches import windows
 from trimtab.data.loader import chunks, resolve_workers
 from trimtab.data.mixture import Mixture
-from trimtab.tasks.diffusion.batches import Batching, DiffusionGlobalBatch, Drawn, plan_shape
-from trimtab.tasks.diffusion.datasets import Pictures, settings_of
+from trimtab.tasks.diffusion.batches import Batching, DiffusionGlobalBatch, NoiseSampling, plan_shape
+from trimtab.tasks.diffusion.datasets import ImageDatasets, settings_of
 from trimtab.tasks.diffusion.losses import NoiseLoss
 from trimtab.tasks.diffusion.model import ImageDiffuser
 from trimtab.tasks.task import OpenMixture, Untrained
@@ -21,7 +21,7 @@ from trimtab.tasks.text.batches import step_size
 
 
 def plan_batches(
-    recipe: Recipe, datasets: Pictures, *, packed: bool, device: torch.device, ranks: int = 1
+    recipe: Recipe, datasets: ImageDatasets, *, packed: bool, device: torch.device, ranks: int = 1
 ) -> Batching:
     """The batches of the run; `packed` gives them one shape, for kernels that are compiled once."""
     model, images = settings_of(recipe)
@@ -29,13 +29,13 @@ def plan_batches(
         shape=plan_shape(recipe.step, packed=packed, ranks=ranks),
         side=images.size,
         channels=images.num_channels,
-        drawn=Drawn(datasets.process, model.class_dropout, datasets.nothing),
+        drawn=NoiseSampling(datasets.process, model.class_dropout, datasets.no_class),
         tokens_at=partial(step_size, recipe.step),
         device=device,
     )
 
 
-def mixture_opener(recipe: Recipe, datasets: Pictures) -> OpenMixture:
+def mixture_opener(recipe: Recipe, datasets: ImageDatasets) -> OpenMixture:
     """What opens the endless global batches of a mixture."""
 
     def open_mixture(
@@ -56,12 +56,12 @@ def mixture_opener(recipe: Recipe, datasets: Pictures) -> OpenMixture:
     return open_mixture
 
 
-def unchanged(recipe: Recipe, datasets: Pictures) -> Recipe:
+def unchanged(recipe: Recipe, datasets: ImageDatasets) -> Recipe:
     """No size of a recipe follows from the data."""
     return recipe
 
 
-def build_diffuser(recipe: Recipe, datasets: Pictures, *, device: torch.device) -> ImageDiffuser:
+def build_diffuser(recipe: Recipe, datasets: ImageDatasets, *, device: torch.device) -> ImageDiffuser:
     """The model with its first weights."""
     return diffuser_of(recipe, num_classes=len(datasets.labels)).to(device)
 
@@ -79,7 +79,7 @@ def build_noise_loss(recipe: Recipe, datasets: Any, *, device: torch.device) -> 
     return NoiseLoss()
 
 
-def untrained(datasets: Pictures) -> Untrained:
+def untrained(datasets: ImageDatasets) -> Untrained:
     """A model that knows nothing predicts 0."""
     expected = datasets.process.untrained_loss(second_moment=datasets.second_moment)
     return Untrained(expected, "that of predicting 0")

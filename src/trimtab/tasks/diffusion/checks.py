@@ -36,7 +36,7 @@ def images_are_apart(parts: Checked) -> Iterator[Finding]:
     batch = parts.examples.few()
     before = hidden_in_training(parts, batch)
     typical = float(before.norm(dim=1).mean())
-    for what, changed in changes(batch, nothing=parts.datasets.nothing):
+    for what, changed in changes(batch, no_class=parts.datasets.no_class):
         change = hidden_in_training(parts, changed) - before
         own, others = change[0::2].norm(dim=1), change[1::2].norm(dim=1)
         if len(others):
@@ -52,13 +52,13 @@ def images_are_apart(parts: Checked) -> Iterator[Finding]:
     )
 
 
-def changes(batch: DiffusionBatch, *, nothing: int) -> Iterator[tuple[str, DiffusionBatch]]:
+def changes(batch: DiffusionBatch, *, no_class: int) -> Iterator[tuple[str, DiffusionBatch]]:
     """The batch with something else in every other image; its classes where there are some."""
     every_other = torch.arange(len(batch.labels), device=batch.device) % 2 == 0
     pixels = torch.where(every_other[:, None, None, None], 255 - batch.pixels.flip(2), batch.pixels)
     yield "image", replace(batch, pixels=pixels)
-    if nothing:
-        other = torch.where(batch.labels == nothing, 0, nothing)
+    if no_class:
+        other = torch.where(batch.labels == no_class, 0, no_class)
         yield "class", replace(batch, labels=torch.where(every_other, other, batch.labels))
 
 

@@ -39,7 +39,7 @@ _VALID = -1
 
 
 @dataclass(slots=True)
-class Kept:
+class ImageCache:
     """Images that a process has brought to their size."""
 
     pixels: dict[tuple[int, int], np.ndarray] = field(default_factory=dict[tuple[int, int], np.ndarray])
@@ -52,13 +52,13 @@ class Kept:
             self.size += pixels.nbytes
         return pixels
 
-    def __reduce__(self) -> "tuple[type[Kept], tuple[()]]":
+    def __reduce__(self) -> "tuple[type[ImageCache], tuple[()]]":
         """Another process begins without any."""
-        return Kept, ()
+        return ImageCache, ()
 
 
 @dataclass(frozen=True, slots=True)
-class PictureFeed:
+class ImageFeed:
     """All that turns positions of the stream into examples; may be pickled. See `data.chunk.MakesChunks`."""
 
     corpora: Sequence[ImageCorpus]
@@ -66,7 +66,7 @@ class PictureFeed:
     """The number of each image's class, int32, for each corpus."""
     images: ImageConfig
     mixture: Mixture
-    kept: Kept = field(default_factory=Kept, compare=False)
+    kept: ImageCache = field(default_factory=ImageCache, compare=False)
 
     parts_per_position: ClassVar[int] = 1
     positions_per_chunk: ClassVar[int] = 256
@@ -130,7 +130,7 @@ def joined(rows: Sequence[np.ndarray]) -> Ragged:
 
 
 @dataclass(frozen=True, slots=True)
-class PictureSet:
+class ImageSet:
     """A validation set, whole."""
 
     name: str
@@ -152,21 +152,21 @@ class PictureSet:
 
 
 @dataclass(frozen=True)
-class Pictures:
+class ImageDatasets:
     """Everything that is read, ready to be read; see `tasks.task.Datasets`."""
 
     corpora: list[ImageCorpus]
     labels: Labels
-    feed: PictureFeed
+    feed: ImageFeed
     stages: Stages
-    valid: dict[str, PictureSet]
+    valid: dict[str, ImageSet]
     sample: Sample
     process: Process
     patches: int
     """Of an image."""
 
     @property
-    def nothing(self) -> int:
+    def no_class(self) -> int:
         """The number that stands for no class."""
         return len(self.labels)
 
@@ -212,7 +212,7 @@ class Pictures:
         return f"{self.positions_per_epoch} images {classes}"
 
 
-def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) -> Pictures:
+def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) -> ImageDatasets:
     """Opens what a recipe with absolute paths names; see `tasks.task.Task.open_datasets`."""
     progress.message("reading the lists of images")
     model, images = settings_of(recipe)
@@ -239,12 +239,12 @@ def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress)
         raise InputError(*problems)
     stages = plan_stages(recipe.data, corpora, seed=recipe.data_seed)
     of_training = [found for key, found in classes.items() if key.startswith("data.train")]
-    feed = PictureFeed(corpora, of_training, images, stages.mixtures[0])
+    feed = ImageFeed(corpora, of_training, images, stages.mixtures[0])
     sets = {
         name: read_set(name, opened[key], classes[key], images, key=key)
         for name, key in zip(recipe.data.valid, valid_keys, strict=True)
     }
-    return Pictures(
+    return ImageDatasets(
         corpora,
         labels,
         feed,
@@ -299,7 +299,7 @@ def numbered(corpus: ImageCorpus, labels: Labels, *, key: str) -> np.ndarray:
 
 def read_set(
     name: str, corpus: ImageCorpus, classes: np.ndarray, images: ImageConfig, *, key: str
-) -> PictureSet:
+) -> ImageSet:
     """A validation set, whole; InputError with the images that cannot be read, since a score without them would be of
     another set."""
     rows, bad = list[np.ndarray](), list[tuple[str, BadImage]]()
@@ -321,4 +321,4 @@ def read_set(
                 for number, (place, error) in enumerate(bad[:MOST_NAMED])
             )
         )
-    return PictureSet(name, joined(rows), classes)
+    return ImageSet(name, joined(rows), classes)

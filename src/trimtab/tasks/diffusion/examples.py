@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from trimtab.tasks.diffusion.batches import Batching, DiffusionBatch, DiffusionGlobalBatch
-from trimtab.tasks.diffusion.datasets import Pictures
+from trimtab.tasks.diffusion.datasets import ImageDatasets
 from trimtab.tasks.examples import CutTwoWays
 from trimtab.types import Ragged
 
@@ -20,7 +20,7 @@ FEW, FIRST, TO_CUT = 6, 256, 32
 class PictureExamples:
     """See `tasks.examples.Examples`."""
 
-    datasets: Pictures
+    datasets: ImageDatasets
     batching: Batching
     device: torch.device
 

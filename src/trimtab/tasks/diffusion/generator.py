@@ -27,7 +27,7 @@ from trimtab.tasks.diffusion.building import diffuser_of
 from trimtab.tasks.diffusion.datasets import read_picture, settings_of
 from trimtab.tasks.diffusion.model import ImageDiffuser
 from trimtab.tasks.diffusion.pictures import nearest
-from trimtab.tasks.diffusion.sampling import Wanted, sampled
+from trimtab.tasks.diffusion.sampling import SampleRequest, sampled
 from trimtab.tasks.diffusion.sources import open_pictures
 from trimtab.tasks.recognition.pixels import BadImage
 
@@ -67,7 +67,7 @@ class ImageGenerator:
         """An image for each of these classes (None for no class), `images side side channels`, uint8; what is not given
         is as the recipe has it (`model.sampling`). Image number N follows from seed, N and its class, however many
         there are. Raises InputError for a class that the model does not know, and for settings that it cannot have."""
-        wanted = Wanted(
+        wanted = SampleRequest(
             self.numbers(classes),
             stream_keys(whole_number(seed, name="seed", least=0, fix="seed=1"), np.arange(len(classes))),
         )
@@ -85,7 +85,7 @@ class ImageGenerator:
                     allowed=self.labels.shown() or "none: it was trained without classes",
                     fix="name one of these, or leave it out",
                 )
-            found.append(self.model.nothing if name is None else known[name])
+            found.append(self.model.no_class if name is None else known[name])
         return np.array(found, np.int64)
 
     def settings(self, *, guidance: float | None, steps: int | None, sampler: str | None) -> Sampling:

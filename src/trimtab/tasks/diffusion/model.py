@@ -37,7 +37,7 @@ class ImageDiffuser(Transformer):
         """Images are `side` pixels wide and high."""
         super().__init__(config, num_ids=num_classes + 1, max_positions=(side // config.patch) ** 2)
         self.config, self.process = config, Process.of(config)
-        self.nothing, self.channels, self.side = num_classes, channels, side
+        self.no_class, self.channels, self.side = num_classes, channels, side
         self.dit = DiT(config, channels=channels, side=side, labels=num_classes)
         init_dit(self.dit, config, generator=torch.Generator().manual_seed(seed))
         self.begins_zero = frozenset(

@@ -67,13 +67,13 @@ def guided(
     labels: Tensor,
     *,
     scale: float,
-    nothing: int,
+    no_class: int,
 ) -> Predict:
-    """The predictions of a model for these labels, moved away from those for no class, which is label `nothing`, by a
+    """The predictions of a model for these labels, moved away from those for no class, which is label `no_class`, by a
     scale (Ho and Salimans 2022, arXiv 2207.12598, equation 6, whose w is `scale - 1`). Of a scale of 1 or 0, and where
     no image has a class, each pass has one half of the images."""
-    unknown = torch.full_like(labels, nothing)
-    if scale == 1 or bool((labels == nothing).all()):
+    unknown = torch.full_like(labels, no_class)
+    if scale == 1 or bool((labels == no_class).all()):
         return lambda x, t: conditional(x, t, labels)
     if scale == 0:
         return lambda x, t: conditional(x, t, unknown)

@@ -16,7 +16,7 @@ IMAGES_AT_ONCE = {"cuda": 1024, "cpu": 128}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SampleRequest:
     """Images to be sampled."""
 
     labels: np.ndarray
@@ -26,7 +26,9 @@ class Wanted:
 
 
 @torch.no_grad()
-def sampled(model: ImageDiffuser, wanted: Wanted, settings: Sampling, *, device: torch.device) -> np.ndarray:
+def sampled(
+    model: ImageDiffuser, wanted: SampleRequest, settings: Sampling, *, device: torch.device
+) -> np.ndarray:
     """The images, `images side side channels`, uint8; each follows from its label and key alone, but for rounding."""
     found = [np.empty((0, model.side, model.side, model.channels), np.uint8)]
     for part in slices(len(wanted.labels), IMAGES_AT_ONCE.get(device.type, 128)):
@@ -35,7 +37,7 @@ def sampled(model: ImageDiffuser, wanted: Wanted, settings: Sampling, *, device:
         shape = (len(labels), model.channels, model.side, model.side)
         noise = normals(keys, model.channels * model.side**2).view(shape).to(model.number_type)
         images = sample(
-            guided(model.predict, labels, scale=settings.guidance, nothing=model.nothing),
+            guided(model.predict, labels, scale=settings.guidance, no_class=model.no_class),
             noise,
             model.process,
             sampler=settings.sampler,

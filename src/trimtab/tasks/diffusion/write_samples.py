@@ -14,7 +14,7 @@ from trimtab.tasks.diffusion.pictures import grid_of, png_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class SampleOptions:
     """What is to be sampled, and how; what is None is as the run has it."""
 
     classes: Sequence[str] | None = None
@@ -30,7 +30,7 @@ class Asked:
 
 
 def write_samples(
-    run: Path | str, out: Path, *, asked: Asked, device: str | None = None, progress: Progress
+    run: Path | str, out: Path, *, asked: SampleOptions, device: str | None = None, progress: Progress
 ) -> str:
     """Writes `00000.png` and so on, `grid.png`, `samples.jsonl` and, where it is asked for, `nearest.png` into a new
     folder; gives what was written, in words.
@@ -72,7 +72,7 @@ def write_samples(
         stacked = np.concatenate([row.reshape(-1, *images.shape[1:]) for row in rows])
         (out / "nearest.png").write_bytes(png_of(grid_of(stacked, columns=asked.count)))
         least = min(each.distance for each in found)
-        told += f"; nearest training images in nearest.png, {least:.1f} levels away or more"
+        told += f"; nearest training images in nearest.png, smallest RMS pixel distance {least:.1f} (of 255)"
     return told
 
 

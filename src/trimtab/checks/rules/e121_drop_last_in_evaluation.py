@@ -1,4 +1,4 @@
-"""E121 evaluation-drops-its-rest"""
+"""E121 drop-last-in-evaluation"""
 
 from collections.abc import Iterator
 
@@ -17,9 +17,9 @@ _SCRIPT = (
 
 RULE = Rule(
     code="E121",
-    name="evaluation-drops-its-rest",
+    name="drop-last-in-evaluation",
     severity="note",
-    message="the evaluation drops its last batch where it is short (`drop_last=True`): up to {most} examples are never "
+    message="`drop_last=True` drops the last, incomplete batch of the evaluation: up to {most} examples are never "
     "scored",
     why="A training loop loses nothing by it, because the next epoch draws others. An evaluation in file order "
     "leaves out the "

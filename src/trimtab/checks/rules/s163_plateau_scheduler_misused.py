@@ -1,4 +1,4 @@
-"""S163 plateau-misread"""
+"""S163 plateau-scheduler-misused"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,7 +18,7 @@ _SCRIPT = (
 
 RULE = Rule(
     code="S163",
-    name="plateau-misread",
+    name="plateau-scheduler-misused",
     severity="error",
     message="{fault}",
     why="ReduceLROnPlateau lowers the rate when its metric has not improved for some epochs, and `mode` says "

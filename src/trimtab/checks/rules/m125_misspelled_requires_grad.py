@@ -1,4 +1,4 @@
-"""M125 gradients-not-switched"""
+"""M125 misspelled-requires-grad"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -17,11 +17,11 @@ _SCRIPT = (
 
 RULE = Rule(
     code="M125",
-    name="gradients-not-switched",
+    name="misspelled-requires-grad",
     severity="error",
-    message="`{name}` is no attribute of a parameter: nothing is frozen",
-    why="Python lets a script set any name on a parameter. Only `requires_grad` is read by autograd; with another name "
-    "the weights that should rest are trained, with their memory and at their rate.",
+    message="`{name}` is not an attribute of torch parameters: nothing is frozen",
+    why="Python lets a script set any name on a parameter. Only `requires_grad` is read by autograd; with another "
+    "name the weights are still trained and still take optimizer memory.",
     evidence=(Arithmetic("`p.require_grad = False` leaves `p.requires_grad` True."),),
     fix=Fix("write `requires_grad`"),
     bad=Example("train.py", _SCRIPT.replace("{name}", "require_grad")),

@@ -1,4 +1,4 @@
-"""E120 generates-behind-padding"""
+"""E120 right-padded-generation"""
 
 from collections.abc import Iterator
 
@@ -18,11 +18,11 @@ _SCRIPT = (
 
 RULE = Rule(
     code="E120",
-    name="generates-behind-padding",
+    name="right-padded-generation",
     severity="warning",
-    message="`generate` gets a batch that is padded on the right: shorter prompts are continued behind their padding",
-    why="A causal model writes its next token behind the last position of the batch. With padding on the right that is "
-    "behind padding for every prompt but the longest: it goes on from a gap that it never saw in training.",
+    message="`generate` gets a batch that is padded on the right: shorter prompts are continued after their padding",
+    why="A causal model writes its next token after the last position of the batch. With padding on the right that is "
+    "after padding for every prompt but the longest: it continues from a gap that it never saw in training.",
     evidence=(
         Maintainer(
             "https://huggingface.co/docs/transformers/llm_tutorial#wrong-padding-side",

@@ -1,4 +1,4 @@
-"""S166 average-of-half-steps"""
+"""S166 ema-updated-per-micro-batch"""
 
 from collections.abc import Iterator
 
@@ -19,18 +19,17 @@ _SCRIPT = (
 
 RULE = Rule(
     code="S166",
-    name="average-of-half-steps",
+    name="ema-updated-per-micro-batch",
     severity="warning",
-    message="the average of weights is updated with every micro-batch, and the weights change only with every "
-    "step: its "
-    "decay counts each step several times",
+    message="the moving average is updated after every micro-batch, but the weights change only once per step: the "
+    "effective decay is lower than configured",
     why="An update between two steps moves the average towards the same weights again. With n micro-batches in a "
     "step a decay "
     "of d works as d to the power of n.",
     evidence=(
         Arithmetic("0.999 four times a step is 0.996: the average remembers 250 steps instead of 1,000."),
     ),
-    fix=Fix("update the average behind `optimizer.step()`, in the same branch"),
+    fix=Fix("update the average after `optimizer.step()`, in the same branch"),
     bad=Example("train.py", _SCRIPT.replace("{indent}", "    ")),
     good=Example("train.py", _SCRIPT.replace("{indent}", "        ")),
     symptoms=("EMA follows the model too closely", "EMA is no better than the model"),

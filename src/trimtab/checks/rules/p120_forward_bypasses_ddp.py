@@ -1,4 +1,4 @@
-"""P120 forward-past-the-wrapper"""
+"""P120 forward-bypasses-ddp"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -20,13 +20,12 @@ _SCRIPT = (
 
 RULE = Rule(
     code="P120",
-    name="forward-past-the-wrapper",
+    name="forward-bypasses-ddp",
     severity="error",
-    message="the forward pass that is trained goes through `{model}.module` and not through the wrapper: gradients are "
-    "not averaged over the processes",
-    why="DistributedDataParallel prepares the averaging in its own `forward`. Called past it each process "
-    "follows its own "
-    "gradients, and the copies of the model drift apart without a word.",
+    message="the training forward pass calls `{model}.module` and bypasses DistributedDataParallel: gradients are not "
+    "averaged over the processes",
+    why="DistributedDataParallel prepares the averaging in its own `forward`. Called past it each process follows its "
+    "own gradients, and the copies of the model diverge silently.",
     evidence=(
         Arithmetic(
             "Two processes with torch 2.13 and gloo, inputs 1 and 2: through `model.module(x)` the gradients of "
@@ -36,10 +35,10 @@ RULE = Rule(
         Maintainer(
             "https://github.com/bytetriper/RAE/issues/40",
             "'the stage1 trainer uses model_woddp.decode for the forward pass, and this potentially blocks DDP from "
-            "allreduce the grads'; confirmed and mended.",
+            "allreduce the grads'; confirmed and fixed.",
         ),
     ),
-    fix=Fix("call `{model}(...)`; what another method computes belongs into `forward`"),
+    fix=Fix("call `{model}(...)`; what another method computes belongs in `forward`"),
     bad=Example("train.py", _SCRIPT.replace("{model}", "model.module")),
     good=Example("train.py", _SCRIPT.replace("{model}", "model")),
     symptoms=(

@@ -1,4 +1,4 @@
-"""P312 history-kept"""
+"""P312 loss-accumulated-with-graph"""
 
 from collections.abc import Iterator
 
@@ -18,11 +18,11 @@ _SCRIPT = (
 
 RULE = Rule(
     code="P312",
-    name="history-kept",
+    name="loss-accumulated-with-graph",
     severity="warning",
     message="`{loss}` is added up with its graph: memory grows with every batch",
-    why="A sum of losses that require gradients is a node of a graph that reaches back to the first batch. Nobody goes "
-    "backward through it, and nothing of it can be freed before the sum is.",
+    why="A sum of losses that require gradients is a node of a graph that reaches back to the first batch. "
+    "`backward()` is never called on it, so the graph cannot be freed while the sum lives.",
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/notes/faq.html",
@@ -30,7 +30,7 @@ RULE = Rule(
             "training loop, since loss is a differentiable variable with autograd history.'",
         ),
     ),
-    fix=Fix("add `{loss}.detach()`, and read the number once in a while"),
+    fix=Fix("add `{loss}.detach()`, and call `.item()` only when you log it"),
     bad=Example("train.py", _SCRIPT.replace("{loss}", "loss")),
     good=Example("train.py", _SCRIPT.replace("{loss}", "loss.detach()")),
     symptoms=("memory grows with every batch", "CUDA out of memory after some epochs", "memory leak"),

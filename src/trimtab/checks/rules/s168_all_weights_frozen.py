@@ -1,4 +1,4 @@
-"""S168 optimizer-of-frozen-weights"""
+"""S168 all-weights-frozen"""
 
 from collections.abc import Iterator
 
@@ -21,16 +21,17 @@ _HEAD = "model.fc = torch.nn.Linear(512, 10)\n"
 
 RULE = Rule(
     code="S168",
-    name="optimizer-of-frozen-weights",
+    name="all-weights-frozen",
     severity="error",
-    message="every weight of `{model}` is frozen, and nothing is made or thawed behind that: there is nothing to train",
+    message="every weight of `{model}` is frozen, and no layer is added or unfrozen afterwards: there is nothing to "
+    "train",
     why="A loop over `parameters()` freezes all that the model has at that moment, a new head too. The loss then "
     "has no "
     "gradient, and `backward()` raises RuntimeError.",
     evidence=(
         Arithmetic("torch 2.13: 'element 0 of tensors does not require grad and does not have a grad_fn'."),
     ),
-    fix=Fix("freeze first and make the head behind it, or thaw the head: `requires_grad_(True)`"),
+    fix=Fix("freeze first and create the head afterwards, or unfreeze it with `requires_grad_(True)`"),
     bad=Example("train.py", _SCRIPT.replace("{early}", _HEAD).replace("{late}", "")),
     good=Example("train.py", _SCRIPT.replace("{early}", "").replace("{late}", _HEAD)),
     tips=("S2-30",),

@@ -1,4 +1,4 @@
-"""S162 loss-scaled-in-part"""
+"""S162 incomplete-grad-scaler"""
 
 from collections.abc import Iterator
 
@@ -21,13 +21,12 @@ _SCRIPT = (
 
 RULE = Rule(
     code="S162",
-    name="loss-scaled-in-part",
+    name="incomplete-grad-scaler",
     severity="error",
     message="{fault}",
-    why="A GradScaler is used in four places: `scale(loss).backward()`, `unscale_` before clipping, "
-    "`step(optimizer)` and "
-    "`update()`. The first multiplies every gradient by up to 65,536, the third divides by it and leaves steps with "
-    "infinities out; one without the others trains with gradients that are wrong by that factor, or stops.",
+    why="A GradScaler is used in four places: `scale(loss).backward()`, `unscale_` before clipping, `step(optimizer)` "
+    "and `update()`. The first multiplies every gradient by up to 65,536, the third divides by it and skips steps "
+    "with infinities; leaving one out trains with gradients that are wrong by that factor, or stops.",
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling",
@@ -92,7 +91,7 @@ def _fault(flow: Flow, loop: Loop) -> tuple[Place, str, str] | None:
         return (
             scaled[0].place,
             "the scaler is never updated: its second step raises RuntimeError",
-            "call `scaler.update()` behind `scaler.step(optimizer)`",
+            "call `scaler.update()` after `scaler.step(optimizer)`",
         )
     twice = _twice(scaled, plain)
     if twice is not None:

@@ -1,4 +1,4 @@
-"""C129 result-thrown-away"""
+"""C129 unused-result"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -19,9 +19,9 @@ _SCRIPT = (
 
 RULE = Rule(
     code="C129",
-    name="result-thrown-away",
+    name="unused-result",
     severity="error",
-    message="`{method}()` leaves `{of}` as it is and gives something new, which nobody gets",
+    message="`{method}()` returns a new object and leaves `{of}` unchanged; the result is not used",
     why="Datasets are immutable, and a tensor has methods without an underscore that leave it as it was. The line has "
     "no effect: what comes after it sees the data as they were before.",
     evidence=(

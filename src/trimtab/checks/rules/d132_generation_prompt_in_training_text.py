@@ -1,4 +1,4 @@
-"""D132 answer-header-in-training-text"""
+"""D132 generation-prompt-in-training-text"""
 
 from collections.abc import Iterator
 
@@ -19,11 +19,10 @@ _SCRIPT = (
 
 RULE = Rule(
     code="D132",
-    name="answer-header-in-training-text",
+    name="generation-prompt-in-training-text",
     severity="warning",
-    message="the text to train on is rendered with `add_generation_prompt=True`: each ends in the header of an "
-    "answer that "
-    "does not come",
+    message="the text to train on is rendered with `add_generation_prompt=True`: each example ends with an empty "
+    "assistant header",
     why="The generation prompt opens the next turn of the assistant. Behind a whole conversation it teaches the "
     "model to "
     "open another turn after its answer, and then to stop.",

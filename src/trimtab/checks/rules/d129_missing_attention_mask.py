@@ -1,4 +1,4 @@
-"""D129 padding-is-read"""
+"""D129 missing-attention-mask"""
 
 from collections.abc import Iterator
 
@@ -22,9 +22,9 @@ _SCRIPT = (
 
 RULE = Rule(
     code="D129",
-    name="padding-is-read",
+    name="missing-attention-mask",
     severity="warning",
-    message="a padded batch goes into `{model}` without its `attention_mask`: padding is read as text",
+    message="a padded batch is passed to `{model}` without `attention_mask`: the model attends to padding",
     why="Without a mask the models of transformers attend to every position. What a text is padded with then "
     "depends on the "
     "longest text of its batch, and so does the result.",

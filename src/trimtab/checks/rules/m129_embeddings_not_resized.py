@@ -1,4 +1,4 @@
-"""M129 tokens-without-rows"""
+"""M129 embeddings-not-resized"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -22,14 +22,12 @@ _SCRIPT = (
 
 RULE = Rule(
     code="M129",
-    name="tokens-without-rows",
+    name="embeddings-not-resized",
     severity="warning",
     message="tokens are added to the tokenizer ({tokens}) and the embeddings of the model are not resized",
-    why="A new token gets the next number behind the vocabulary. Where the embedding has no row for it the first "
-    "batch that "
-    "has one fails, on a GPU with an assertion inside a kernel that does not name the cause. Some checkpoints "
-    "have spare "
-    "rows; those were never trained.",
+    why="A new token gets the next number after the end of the vocabulary. Where the embedding has no row for it the "
+    "first batch that has one fails, on a GPU with an assertion inside a kernel that does not name the cause. Some "
+    "checkpoints have spare rows; those were never trained.",
     evidence=(
         Maintainer(
             "https://huggingface.co/docs/transformers/main_classes/tokenizer",
@@ -38,7 +36,7 @@ RULE = Rule(
             "the model so that its embedding matrix matches the tokenizer.'",
         ),
     ),
-    fix=Fix("call `model.resize_token_embeddings(len(tokenizer))` behind loading"),
+    fix=Fix("call `model.resize_token_embeddings(len(tokenizer))` after loading"),
     bad=Example("train.py", _SCRIPT.replace("{resize}", "")),
     good=Example("train.py", _SCRIPT.replace("{resize}", "model.resize_token_embeddings(len(tokenizer))\n")),
     symptoms=(
