@@ -42,7 +42,7 @@ def test_prediction_sees_what_evaluation_sees(detector, listed, parts):
     ((_, batch),) = parts.batching.whole_set([example])
     by_evaluation = objects_of(detector.model.predict(batch), [example.letterbox], softmax=False)[0]
     image, _, _ = valid.corpus.image(0, detector.canvas)
-    by_prediction = detector.found([image], raw=True)[0]
+    by_prediction = detector.predict([image], raw=True)[0]
     assert by_prediction.boxes == pytest.approx(by_evaluation.boxes, abs=1e-3)
 
 

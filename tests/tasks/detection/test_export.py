@@ -29,7 +29,7 @@ def test_the_graph_finds_what_the_detector_finds_on_canvases_that_it_was_not_tra
     scores, boxes = session.run(None, {"pixels": np.ascontiguousarray(pixels)})
     wide = type(detector)(detector.recipe, detector.checkpoint, detector.model, detector.categories, canvas,
                           detector.settings.model_copy(update={"nms": "none"}), detector.softmax)  # fmt: skip
-    found = wide.found([image])[0]
+    found = wide.predict([image])[0]
     best = np.sort(scores.reshape(-1))[::-1][: len(found.scores)]
     assert found.scores == pytest.approx(best, abs=1e-4)
     place = np.unravel_index(scores.argmax(), scores.shape)

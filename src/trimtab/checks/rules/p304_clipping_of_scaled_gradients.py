@@ -41,7 +41,12 @@ RULE = Rule(
     bad=Example("train.py", _SCRIPT.format(unscale="")),
     good=Example("train.py", _SCRIPT.format(unscale="    scaler.unscale_(optimizer)\n")),
     tips=("S0-23", "S3-07"),
-    symptoms=("loss falls slowly", "every step is clipped", "loss flat"),
+    symptoms=(
+        "unscale_ is missing before clipping with a GradScaler",
+        "loss falls slowly",
+        "every step is clipped",
+        "loss flat",
+    ),
 )
 _HANDLED = frozenset({"accelerate", "lightning", "pytorch_lightning", "deepspeed", "apex"})
 """Libraries that scale and clip by themselves."""

@@ -39,6 +39,7 @@ RULE = Rule(
     bad=Example("train.py", _SCRIPT.format(clear="")),
     good=Example("train.py", _SCRIPT.format(clear="    optimizer.zero_grad()\n")),
     symptoms=(
+        "zero_grad is missing or forgotten",
         "diverged",
         "loss rises",
         "model learns nothing",

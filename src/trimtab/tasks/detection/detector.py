@@ -115,7 +115,7 @@ class TrainedDetector:
         while block := list(islice(images, IMAGES_AT_ONCE)):
             opened = [self._opened(each) for each in block]
             good = [number for number, each in enumerate(opened) if not isinstance(each, BadImage)]
-            found = dict(zip(good, self.found([opened[number] for number in good]), strict=True))
+            found = dict(zip(good, self.predict([opened[number] for number in good]), strict=True))
             for number, (given, image) in enumerate(zip(block, opened, strict=True)):
                 name = str(given) if isinstance(given, str | Path) else ""
                 if isinstance(image, BadImage):
@@ -124,7 +124,7 @@ class TrainedDetector:
                     yield Detections(name, *image.size, objects=self._named(found[number]))
 
     @torch.no_grad()
-    def found(self, images: Sequence[Any], *, raw: bool = False) -> list[Found]:
+    def predict(self, images: Sequence[Any], *, raw: bool = False) -> list[Found]:
         """All predictions for each opened image, whatever their score, without duplicates or `raw`, with them."""
         device = next(self.model.parameters()).device
         batching = Batching(BatchShape(1, IMAGES_OF_A_BATCH), lambda _: IMAGES_OF_A_BATCH, device)

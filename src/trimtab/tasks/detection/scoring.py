@@ -109,7 +109,7 @@ def _look(
         rows[line] = len(images)
         images.append(image)
         objects.append(Found(boxes, categories, np.ones(len(boxes))))
-    found = detector.found(images, raw=True)
+    found = detector.predict(images, raw=True)
     nothing = Found(np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0))
     predicted += [found[rows[line]] if line in rows else nothing for line in lines]
 
