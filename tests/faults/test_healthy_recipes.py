@@ -151,7 +151,6 @@ def test_nothing_is_found_before_the_first_step(tmp_path, write: Callable[..., P
     ("name", "besides"),
     quick(
         {name: (name, besides) for name, besides in TRAINED.items()},
-        "adafactor, smoothing, z-loss, rms norms after, rotary",
         "rates by role, as muP has them for four times the width",
     ),
 )

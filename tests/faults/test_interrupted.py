@@ -93,7 +93,6 @@ NAMED: list[tuple[str, When, int]] = [
     quick(
         {f"{each[0]}, {each[1].__name__}": each for each in NAMED},
         "translate, loads_torch",
-        "train, has_workers",
     ),
 )
 def test_a_signal_ends_a_command_with_one_line(
