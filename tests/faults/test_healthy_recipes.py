@@ -142,6 +142,12 @@ def built(path: Path) -> Parts:
     return build(recipe, open_datasets(recipe, tokenizer_folder=path.parent / "tokenizer", progress=Silent()))
 
 
+@pytest.mark.quick(
+    "as it comes",
+    "adafactor, smoothing, z-loss, rms norms after, rotary",
+    "two vocabularies, sides of different shape, noam",
+    "documents with the sentences before, one cycle",
+)
 @pytest.mark.parametrize(("write", "changes"), RECIPES.values(), ids=RECIPES)
 def test_nothing_is_found_before_the_first_step(tmp_path, write: Callable[..., Path], changes):
     assert [str(each) for each in preflight(built(write(tmp_path, **changes)))] == []

@@ -12,7 +12,7 @@ from trimtab.model.encoder_decoder import EncoderDecoder
 
 SOURCES = [[5, 6, 7, 3], [8, 3], [9, 10, 11, 12, 13, 3]]
 TARGETS = [[20, 21, 3], [22, 23, 24, 25, 3], [26, 3]]
-VARIANTS = [
+CROSSED = [
     {
         "positions": positions,
         "norm": norm,
@@ -28,7 +28,7 @@ VARIANTS = [
         strict=False,
     )
 ]
-VARIANTS += [
+OTHERS = [
     {"heads": 4, "kv_heads": 1},
     {"heads": 4, "kv_heads": 2, "positions": "rotary", "activation": "geglu", "bias": False},
     {"encoder_heads": 4, "encoder_feed_forward": 24, "positions": "rotary", "activation": "silu"},
@@ -40,6 +40,14 @@ VARIANTS += [
     {"norm_position": "b2t", "norm": "rms"},
     {"norm_position": "b2t", "qk_norm": True, "positions": "t5"},
 ]
+ALL = [*CROSSED, *OTHERS]
+QUICK = 5
+"""Each so many of the crossed ones is in the quick suite, so that each value of each setting is."""
+VARIANTS = [
+    pytest.param(each, id=str(each), marks=pytest.mark.slow if number % QUICK else ())
+    for number, each in enumerate(CROSSED)
+]
+VARIANTS += OTHERS
 
 
 def build(num_ids=90, **changes):

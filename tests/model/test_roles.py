@@ -5,7 +5,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from tests.model.test_decoder_only import VARIANTS as DECODERS
 from tests.model.test_decoder_only import build as build_decoder
-from tests.model.test_encoder_decoder import VARIANTS as ENCODER_DECODERS
+from tests.model.test_encoder_decoder import ALL as ENCODER_DECODERS
 from tests.model.test_encoder_decoder import build as build_encoder_decoder
 from tests.streams import pack_of
 from trimtab.config.loss import CrossEntropyLoss

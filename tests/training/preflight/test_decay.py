@@ -27,7 +27,10 @@ def test_decay_of_every_optimizer_and_size_is_well(parts_with, kind, decay):
 RATES = [{"hidden": 1e-4}, {"hidden": 1e4}, {"hidden": 0.25, "vector": 1e4, "embedding": 1e-4}]
 
 
-@pytest.mark.parametrize("decay", [0.0, 1e-4, 0.1, 10.0])
+@pytest.mark.parametrize(
+    "decay",
+    [0.0, pytest.param(1e-4, marks=pytest.mark.slow), 0.1, pytest.param(10.0, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("rates", RATES, ids=str)
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_decay_is_well_with_rates_by_role_and_missed_where_it_lacks(
