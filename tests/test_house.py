@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import trimtab
+from trimtab.config.task_facts import TASKS
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "src" / "trimtab"
@@ -198,7 +199,7 @@ PLACES_THAT_ASK_FOR_THE_TASK = {
 }
 ASKS_FOR_THE_TASK = re.compile(
     r"match .*\btask\b|\btask (==|!=|in|not in) (?!TASKS|self)"
-    r"|(case|==|!=) \"(translation|language_model|classification|recognition)\""
+    rf"|(case|==|!=) \"({'|'.join(TASKS)})\""
     r"|isinstance\([^)]*(Translation|LanguageModel|Classification|Recognition)Recipe"
 )
 

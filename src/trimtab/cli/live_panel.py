@@ -26,7 +26,7 @@ MOST_SAMPLE_LINES = 3
 GIB = 2**30
 INPUTS, OUTPUTS = (
     ("source", "prompt", "text", "input"),
-    ("translation", "continuation", "output", "prediction"),
+    ("translation", "continuation", "output", "prediction", "generated", "predicted"),
 )
 
 

@@ -34,7 +34,8 @@ def _of_images(path: str, recipe: Recipe) -> Complaint:
         path=path,
         what="a task on text reads no images",
         got=f"{path.rpartition('.')[2]}, with task {recipe.task}",
-        fix="remove it, or set `task: recognition` or `task: diffusion`",
+        fix="remove it, or set `task: recognition`"
+        + (" or `task: diffusion`" if path.endswith("images") else ""),
     )
 
 
