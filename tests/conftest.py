@@ -23,7 +23,7 @@ pytest_plugins = ["tests.suite"]
 # `just explore` draws others, and four times as many. hypothesis would also draw numbers and texts that stand in the
 # modules that are imported so far, of whose sources it parses all: what a test sees would be a matter of those that ran
 # before it.
-settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=30)
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=20)
 settings.register_profile("explore", deadline=None, print_blob=True, max_examples=200)
 settings.load_profile("repeatable")
 providers._get_local_constants = lambda: providers._local_constants

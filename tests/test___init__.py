@@ -34,6 +34,7 @@ def test_an_unknown_name_is_an_attribute_error():
         trimtab.trian  # noqa: B018
 
 
+@pytest.mark.slow
 def test_importing_trimtab_and_reading_a_recipe_load_nothing_heavy():
     code = "import sys, trimtab; print(*sys.modules); trimtab.load_recipe; print(*sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -52,6 +52,7 @@ def test_the_filters_of_a_recipe_are_applied_and_its_lines_named(folder):
     assert not (folder / "never").exists()
 
 
+@pytest.mark.slow
 def test_two_files_are_cleaned_by_the_usual_filters(folder):
     assert dropped(clean_files("a.en", "a.de")) == {"duplicate": 1, "copy": 2}
     pytest.importorskip("py3langid")

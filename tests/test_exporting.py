@@ -221,6 +221,7 @@ def test_an_interrupt_in_the_middle_leaves_nothing(trained_run, tmp_path, monkey
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_until_it_is_proven_nothing_takes_the_draft_for_an_export(trained_run, tmp_path, monkeypatch):
     seen, real = [], module.compare_translations
 

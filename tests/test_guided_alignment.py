@@ -26,6 +26,7 @@ def guided_recipe(folder, *, links=lambda words: range(words), **changes):
     return path
 
 
+@pytest.mark.slow
 def test_a_guided_run_resumes_on_its_links_alone_and_its_head_aligns(tmp_path):
     every = {"checkpoint.every": "2 steps"}
     recipe = guided_recipe(tmp_path / "one", **every)

@@ -64,6 +64,7 @@ def test_a_missing_file_is_wrong_input(folder):
         inspected(folder, "data.train.0.source=a.enn")
 
 
+@pytest.mark.slow
 def test_the_shares_of_the_corpora_are_shown_for_each_stage(folder):
     for side in ("en", "de"):
         lines = (folder / f"a.{side}").read_text().splitlines()[100:200]

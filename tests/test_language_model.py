@@ -46,6 +46,7 @@ def weights(run, step):
     return (run / "checkpoints" / f"step-{step:08}" / "model.safetensors").read_bytes()
 
 
+@pytest.mark.quick("text")
 @pytest.mark.parametrize("changes", [{}, BYTES, PAIRS, PREFIX], ids=["text", "bytes", "pairs", "prefix"])
 def test_preflight_finds_nothing(tmp_path, changes):
     assert [str(each) for each in preflight(language_parts(tmp_path, **changes))] == []
@@ -149,6 +150,7 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit(tmp_path, changes):
     assert log(run, "evaluations") == log(whole, "evaluations")
 
 
+@pytest.mark.slow
 def test_a_run_says_its_perplexities_and_chooses_the_best_by_loss(tmp_path):
     result = train(language_recipe(tmp_path), out=tmp_path / "run")
     assert result.ok
@@ -219,6 +221,7 @@ def test_real_text_is_learned_and_written_as_it_is(tmp_path):
     assert last < first < 8
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_with_another_length_of_rows_is_told_of_that_and_not_of_its_text(tmp_path):
     run = train(language_recipe(tmp_path, length="6 steps"), out=tmp_path / "run").run
 
@@ -266,6 +269,7 @@ def test_what_is_dropped_of_pairs_is_told_with_a_command_that_shows_it(tmp_path)
     assert corpus.dropped["length"].count > 0
 
 
+@pytest.mark.slow
 def test_the_separator_of_pairs_is_no_tag_to_translate_with(tmp_path):
     run = train(language_recipe(tmp_path, **PAIRS, length="6 steps"), out=tmp_path / "run").run
     for tag in ("<sep>", "<2de>"):

@@ -49,6 +49,7 @@ def test_the_resolved_recipe_says_what_was_chosen_and_needs_no_other_folder(trai
     assert resolved.data.train[0].source == str(trained_run.parent / "train.en")
 
 
+@pytest.mark.slow
 def test_the_result_says_where_the_run_is_and_whether_it_is_well(recipe, tmp_path):
     result = train(recipe, out=tmp_path / "run")
     assert (result.run, result.state.step) == (tmp_path / "run", 4)
@@ -61,11 +62,13 @@ def finding(severity):
     return Finding(code="S901", name="non-finite-step", severity=severity, message="a step")
 
 
+@pytest.mark.slow
 def test_without_a_folder_the_run_is_named_after_its_recipe(recipe, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert train(str(recipe)).run.resolve() == tmp_path / "runs" / "recipe"
 
 
+@pytest.mark.slow
 def test_overrides_are_part_of_the_recipe(recipe, tmp_path):
     train(recipe, overrides=["length=3 steps", "seed=7"], out=tmp_path / "run")
     resolved = load_recipe(tmp_path / "run" / "recipe.yaml").recipe
@@ -88,6 +91,7 @@ def test_without_a_run_there_is_nothing_to_resume(recipe, tmp_path):
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.slow
 def test_a_damaged_tokenizer_is_named(recipe, tmp_path):
     run = train(recipe, out=tmp_path / "run").run
     model = run / "tokenizer" / "sentencepiece.model"
@@ -96,6 +100,7 @@ def test_a_damaged_tokenizer_is_named(recipe, tmp_path):
         train(recipe, out=run, resume=True)
 
 
+@pytest.mark.slow
 def test_after_an_error_of_preflight_the_run_can_be_mended_and_resumed(tmp_path):
     recipe = small_recipe(tmp_path, **SHORT, **{"data.transforms": [{"kind": "length", "min": 6}]})
     with pytest.raises(RunFailed) as caught:
@@ -124,6 +129,7 @@ def test_the_way_to_train_anyway_that_a_refusal_offers_works_for_files_and_for_d
     assert train(file, out=tmp_path / "run").state.step == 4
 
 
+@pytest.mark.slow
 def test_an_error_of_a_check_of_the_model_is_told_before_the_first_step(recipe, tmp_path, monkeypatch):
     def check(parts):
         yield Finding(code="M205", name="found", severity="error", message="m", why="", fix="")
@@ -168,6 +174,7 @@ def test_smoke_takes_a_recipe_that_was_loaded(tmp_path):
     assert smoke(load_recipe(small_recipe(tmp_path))) < 1.0
 
 
+@pytest.mark.slow
 def test_the_folder_is_free_again_afterwards(recipe, tmp_path):
     train(recipe, out=tmp_path / "run")
     RunFolder.open(tmp_path / "run").close()
@@ -192,6 +199,7 @@ def test_a_model_that_does_not_fit_into_memory_is_told_with_its_sizes(tmp_path, 
 FEW = {"data.tokenizer": {"byte_fallback": False}}
 
 
+@pytest.mark.slow
 def test_what_the_check_knows_is_said_before_the_first_step_and_written_down(tmp_path):
     """Source and target are one file: nothing but the recipe shows it, and it trains well."""
     recipe = small_recipe(tmp_path, **SHORT, **{"data.train.0.target": "train.en", **FEW})
@@ -226,6 +234,7 @@ def test_one_of_several_processes_refuses_to_train_alone(tmp_path, monkeypatch):
             command(tmp_path / "recipe.yaml")
 
 
+@pytest.mark.quick("True")
 @pytest.mark.parametrize("fails", [False, True])
 def test_recordings_of_steps_end_with_the_run_whether_or_not_it_fails(tmp_path, monkeypatch, fails):
     build, closed = launch.built, []

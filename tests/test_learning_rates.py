@@ -55,6 +55,7 @@ def real_text_recipe(folder, **changes):
     return recipe
 
 
+@pytest.mark.quick("language model")
 @pytest.mark.parametrize("which", UNTIED)
 def test_the_first_step_moves_each_weight_by_its_own_multiple(tmp_path, which):
     def moved(changes):

@@ -64,6 +64,7 @@ def test_killed_and_resumed_the_mean_has_the_bits_of_a_run_that_nobody_disturbed
     assert digests(tmp_path / "run") == digests(undisturbed)
 
 
+@pytest.mark.slow
 def test_training_itself_does_not_notice_and_nothing_is_written_where_it_is_off(undisturbed, tmp_path):
     line = small_line(tmp_path, **EMA | {"step.ema": None, "evaluate.weights": None})
     line.train()
@@ -93,6 +94,7 @@ def test_the_run_means_what_it_evaluated_and_the_other_weights_have_a_name(undis
     assert (best["weights"], best["step"]) == ("ema", load_model(str(undisturbed)).checkpoint.step)
 
 
+@pytest.mark.slow
 def test_evaluation_scores_the_mean_and_leaves_the_weights_alone(tmp_path):
     line = small_line(tmp_path, **EMA, **{"evaluate.metrics": ["chrf"]})
     state = line.train()

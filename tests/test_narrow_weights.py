@@ -49,6 +49,7 @@ def test_weights_are_bfloat16_and_moments_float32(tmp_path):
     assert parts.recipe.step.precision == "bf16"
 
 
+@pytest.mark.slow
 def test_a_checkpoint_holds_the_narrow_weights_and_translates(runs):
     weights = resolve_checkpoint(f"{runs[0].run}@last").load_model()
     assert {each.dtype for each in weights.values()} == {torch.bfloat16}

@@ -71,6 +71,7 @@ def offered(fix):
             yield [f"{key}={value}" for key, value in settings]
 
 
+@pytest.mark.quick("two")
 @pytest.mark.parametrize(
     ("make", "choices"), [(small_recipe, ENCODER_DECODER), (language_recipe, DECODER)], ids=["two", "one"]
 )

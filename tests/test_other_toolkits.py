@@ -76,6 +76,7 @@ output_dir: saves
 """
 
 
+@pytest.mark.quick("factory.yaml-text1-<lambda>-transformers")
 @pytest.mark.usefixtures("checks_of_data_only")
 @pytest.mark.parametrize(
     ("name", "text", "folder", "kind"),

@@ -77,6 +77,7 @@ def test_every_value_of_the_source_is_kept_and_without_the_transform_few_are(pro
     assert kept(plain, sources) < total / 2
 
 
+@pytest.mark.slow
 def test_a_line_that_is_translated_in_pieces_has_its_values_too(protected, pairs):
     line = " ".join(source for source, _ in pairs[NUM_TRAIN:])
     translator = load_translator(str(protected), beam=1, device="cpu")
@@ -94,6 +95,7 @@ def test_text_spelled_like_a_symbol_stays_what_it_is(protected):
     assert sorted(PROTECTOR.symbol.findall(output)) == ["<ph0>", "<ph3>"]
 
 
+@pytest.mark.slow
 def test_the_run_is_evaluated_on_the_text_and_its_loss_is_of_the_symbols(protected, tmp_path, pairs):
     write(tmp_path, "dev", pairs[NUM_TRAIN:])
     report = evaluate(str(protected), source=tmp_path / "dev.en", reference=tmp_path / "dev.de", beam=1)

@@ -40,6 +40,7 @@ def test_translations_with_it_are_nearly_those_without(made, trained_run):
         short.stream_documents([["the ship"]])
 
 
+@pytest.mark.slow
 def test_lines_with_terms_of_a_glossary_are_searched_in_the_whole_vocabulary(made, trained_run):
     plain = load_translator(str(trained_run), beam=2, device="cpu")
     short = plain.with_shortlist(made.file)

@@ -39,6 +39,7 @@ def learned(parts, steps):
     raise AssertionError("windows never end")
 
 
+@pytest.mark.slow
 def test_how_a_step_is_cut_changes_neither_what_is_truncated_nor_the_gradient(tmp_path):
     changes = {"step.tokens_per_step": 1024, "step.tokens_per_micro_batch": 1024, "model.dropout": 0.0}
     recipe = resolve_paths(load_recipe(small_recipe(tmp_path, **changes, **{"loss.truncate": TRUNCATE})))

@@ -42,6 +42,7 @@ def run(tmp_path_factory):
     return train(small_recipe(folder, **SEPARATE | LONG | SHORT), out=folder / "run").run
 
 
+@pytest.mark.slow
 def test_every_command_reads_each_side_with_its_own(run):
     report = evaluate(str(run), source=run.parent / "dev.en", reference=run.parent / "dev.de")
     *_, validated = read_journal(run / "evaluations.jsonl")
@@ -121,6 +122,7 @@ def test_resuming_with_one_vocabulary_is_refused(run, tmp_path):
         train(small_recipe(copied, **LONG | {"data.source_tokenizer": None}), out=copied / "run", resume=True)
 
 
+@pytest.mark.quick("none")
 @pytest.mark.parametrize("tied", ["decoder", "none"])
 def test_preflight_finds_nothing_where_the_sides_differ_in_size(tmp_path, tied):
     (tmp_path / "adopted.model").write_bytes(small_tokenizer().model)
@@ -133,6 +135,7 @@ def test_preflight_finds_nothing_where_the_sides_differ_in_size(tmp_path, tied):
     assert ("output.weight" in sizes) == (tied == "none")
 
 
+@pytest.mark.slow
 def test_unknown_pieces_are_told_of_the_side_that_has_them(tmp_path):
     parts = small_parts(tmp_path, **SEPARATE)
     parts.datasets.sample.source.values[::10] = parts.datasets.tokenizers.source.unknown

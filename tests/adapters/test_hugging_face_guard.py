@@ -101,6 +101,7 @@ def test_without_the_guard_the_same_step_spoils_the_weights(tmp_path):
     assert not all(torch.isfinite(weight).all() for weight in plain.model.parameters())
 
 
+@pytest.mark.slow
 def test_a_healthy_run_is_the_same_with_and_without_the_guard(tmp_path):
     weights = []
     for name in ("plain", "guarded"):
@@ -114,6 +115,7 @@ def test_a_healthy_run_is_the_same_with_and_without_the_guard(tmp_path):
     assert guard.budget.share == 0
 
 
+@pytest.mark.slow
 def test_a_resumed_run_goes_on_with_the_saved_guard(tmp_path):
     first = trainer(tmp_path, 1.0, save_steps=30, steps=60)
     guard_trainer(first, small_guard())

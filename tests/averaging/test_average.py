@@ -37,6 +37,7 @@ def test_the_folder_holds_the_mean_and_is_used_like_a_run(run, tmp_path):
     assert len(load_translator(str(tmp_path / "mean"), beam=2).translate(["a b", "c"])) == 2
 
 
+@pytest.mark.slow
 def test_what_it_gained_is_the_loss_that_evaluation_finds(run, tmp_path):
     report = average([str(run)], out=tmp_path / "mean", last=2)
     losses = report.losses["valid"]
@@ -53,6 +54,7 @@ def test_what_it_gained_is_the_loss_that_evaluation_finds(run, tmp_path):
     assert "loss on valid:" in report.render()
 
 
+@pytest.mark.slow
 def test_other_first_weights_are_refused_unless_a_reason_is_given_which_stands_in_the_card(run, tmp_path):
     other = variant(tmp_path / "other", open_member(f"{run}@30"), lambda tensor: tensor)
     recipe = tmp_path / "other" / "recipe.yaml"
@@ -99,6 +101,7 @@ def test_the_moving_average_of_one_checkpoint_is_compared_with_its_weights(run, 
     )
 
 
+@pytest.mark.slow
 def test_the_measure_of_the_run_is_given_beside_the_best_single_one_printed_and_in_the_card(run, tmp_path):
     report = average([f"{run}@20", f"{run}@30"], out=tmp_path / "mean")
     compared = report.comparison
@@ -124,6 +127,7 @@ def test_a_folder_that_holds_a_run_is_not_touched(run):
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(run, 40).items())
 
 
+@pytest.mark.slow
 def test_a_mean_cannot_be_resumed(run, tmp_path):
     average([f"{run}@20", f"{run}@40"], out=tmp_path / "mean")
     recipe = tmp_path / "mean" / "recipe.yaml"
@@ -205,6 +209,7 @@ def test_of_a_language_model_it_says_what_was_gained_on_the_validation_texts(tex
     assert json.loads((tmp_path / "mean" / "average.json").read_text()) == report.to_dict()
 
 
+@pytest.mark.slow
 def test_a_measure_of_translations_is_refused_for_texts_before_anything_is_made(text_run, tmp_path):
     specs = [f"{text_run}@{step}" for step in list_steps(text_run / "checkpoints")]
     for make in (average, greedy_soup):

@@ -89,6 +89,7 @@ def bad(run, tmp_path_factory):
     return noise, variant(folder / "diverged", member, lambda tensor: tensor * math.nan)
 
 
+@pytest.mark.slow
 def test_bad_runs_stay_out_and_it_says_which_went_in_and_what_it_gained(run, bad, tmp_path):
     candidates = [bad[1], f"{run}@30", bad[0], f"{run}@40"]
     report = greedy_soup(candidates, out=tmp_path / "soup", metric="loss")

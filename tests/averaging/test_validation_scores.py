@@ -24,6 +24,7 @@ def member(run):
     return open_member(f"{run}@40")
 
 
+@pytest.mark.slow
 def test_it_measures_what_evaluation_finds(member, run):
     scorer = ValidationScorer.of(member, metric=None)
     measured = scorer.measure(member.load())
@@ -149,6 +150,7 @@ def test_what_cannot_be_measured_is_sent_to_the_evaluation_that_can(tmp_path, ch
     assert caught.value.problems[0].fix.endswith(f"trimtab evaluate DIR {fix}")
 
 
+@pytest.mark.quick("chrf")
 @pytest.mark.parametrize("metric", ["bleu", "chrf", "ter"])
 def test_a_measure_of_translations_is_refused_for_texts(tmp_path, text_runs, metric):
     of_texts = made_of_texts(tmp_path / "texts")

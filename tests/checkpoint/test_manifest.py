@@ -59,6 +59,7 @@ def test_any_json_is_damage_and_nothing_else(value: Any):
         parse(json.dumps(value).encode(), checkpoint=PLACE)
 
 
+@pytest.mark.slow
 @given(st.sampled_from([*FIELDS]), json_values)
 @settings(max_examples=150)
 def test_a_field_of_another_kind_is_refused_even_under_a_right_hash(name: str, value: Any):

@@ -15,6 +15,7 @@ plain = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 2**63 - 1),
     st.floats(allow_nan=False),

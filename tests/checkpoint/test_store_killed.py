@@ -96,6 +96,7 @@ def test_a_kill_during_the_first_save_leaves_nothing_or_a_whole_checkpoint(
     assert len(found) > 10
 
 
+@pytest.mark.slow
 @both_ways
 def test_a_kill_during_a_save_with_pruning_never_loses_the_newest_checkpoint(
     three: Path, save: Callable[..., object]
@@ -111,6 +112,7 @@ def test_a_kill_during_a_save_with_pruning_never_loses_the_newest_checkpoint(
     assert found == sorted(found)
 
 
+@pytest.mark.quick("another state-beside it")
 @both_ways
 @pytest.mark.parametrize("seconds", [0.25, 9.0], ids=["the same content", "another state"])
 def test_a_kill_while_the_same_step_is_saved_again_keeps_that_step(
@@ -122,6 +124,7 @@ def test_a_kill_while_the_same_step_is_saved_again_keeps_that_step(
     assert set(found) == {3}
 
 
+@pytest.mark.slow
 @both_ways
 def test_a_kill_while_a_run_is_taken_back_leaves_it_before_or_after(three: Path, save: Callable[..., object]):
     CheckpointStore(three, keep=3, tell=quiet).mark_healthy(1)
@@ -164,6 +167,7 @@ def test_a_process_that_vanishes_right_after_begin_leaves_the_older_checkpoint(t
         assert_whole(newest)
 
 
+@pytest.mark.slow
 def test_a_kill_while_leftovers_are_cleared_up_does_no_harm(three: Path):
     whole, torn = three / ".draft-step-00000004-1-aa", three / ".draft-step-00000005-1-bb"
     elsewhere = CheckpointStore(three.with_name("elsewhere"), keep=2)

@@ -83,6 +83,7 @@ def test_the_kind_may_be_said():
 KEYS = [line.partition(":")[0] for line in OPENNMT.splitlines() if line and line[0] not in " \n"]
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @example("warmup_steps", -1)
 @example("hidden_size", 0)

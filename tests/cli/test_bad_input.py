@@ -180,6 +180,7 @@ def test_data_inspect_and_smoke_say_the_same_as_train(call, tmp_path):
     assert len(set(messages)) == 1
 
 
+@pytest.mark.slow
 def test_after_the_mistake_is_mended_the_same_command_works_and_keeps_nothing_of_the_first_try(
     call, tmp_path
 ):

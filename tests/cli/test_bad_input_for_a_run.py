@@ -48,6 +48,7 @@ def contents(folder):
     }
 
 
+@pytest.mark.slow
 def test_a_tokenizer_of_another_vocabulary_is_refused(call, finished, tmp_path):
     recipe, run = finished
     other, texts = (
@@ -71,6 +72,7 @@ def test_a_tokenizer_of_another_vocabulary_is_refused(call, finished, tmp_path):
     assert contents(run) == before
 
 
+@pytest.mark.slow
 def test_changed_data_is_refused_on_resume_and_the_run_is_left_as_it_was(call, finished):
     recipe, run = finished
     data, before = recipe.with_name("train.en"), contents(run)

@@ -225,6 +225,7 @@ def test_the_hook_does_as_pre_commit_calls_it(call, folder):
     assert call(*arguments, "good.json", *FOREIGN).exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not shutil.which("pre-commit") or not shutil.which("git"), reason="needs pre-commit and git"
 )
@@ -250,6 +251,7 @@ def test_pre_commit_itself_runs_the_hook(folder):
     assert "helm" not in done.stdout
 
 
+@pytest.mark.slow
 def test_a_name_that_is_not_utf_8_is_told_in_every_format(folder):
     os.rename(folder / "bad.json", b"bad\xff.json")
     call = [sys.executable, "-c", "from trimtab.cli.main import main; main()", "check", b"bad\xff.json"]

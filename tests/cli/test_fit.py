@@ -71,6 +71,7 @@ def test_wrong_input_is_told(recipe, arguments, said):
     assert said in told
 
 
+@pytest.mark.slow
 def test_nothing_heavy_is_imported(recipe):
     code = (
         "import sys; sys.argv = ['trimtab', 'fit', sys.argv[1], '--gpu', 't4']\n"

@@ -188,6 +188,7 @@ def test_a_named_pipe_is_read_once(call, loaded, tmp_path):
     assert (result.exit_code, result.stdout) == (0, "a A 00 ö\nb B 10 ö\n")
 
 
+@pytest.mark.slow
 def test_in_a_terminal_prompts_are_asked_for_one_after_another():
     code = (
         "import sys, types, tests.cli.test_generate as here\n"

@@ -1,7 +1,10 @@
+import pytest
+
 from trimtab.config.load import load_recipe
 from trimtab.config.starter import init_recipe
 
 
+@pytest.mark.slow
 def test_the_recipe_is_printed(call):
     result = call("init")
     assert (result.exit_code, result.stdout) == (0, init_recipe())

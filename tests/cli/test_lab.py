@@ -33,6 +33,7 @@ def test_one_is_shown(call, folder):
     assert "verdict: confirmed" in other.stdout
 
 
+@pytest.mark.slow
 def test_one_is_run_and_its_result_stored_where_it_is_said(call, folder, monkeypatch):
     made = made_by(monkeypatch)
     options = ("--folder", folder, "--runs", folder / "runs", "--device", "cpu", "--budget", "1.5m")

@@ -57,6 +57,7 @@ def without_the_extra(*arguments):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.quick("--help")
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["--version"], ["train", "--help"], ["init"], ["schema"]], ids=" ".join
 )

@@ -13,6 +13,7 @@ def run(own_cache, tmp_path_factory):
     return train(image_recipe(folder, **changes), out=folder / "run").run
 
 
+@pytest.mark.slow
 def test_each_image_is_a_line_in_the_order_given(run, tmp_path, call):
     write_images(tmp_path / "set", ["12", "ab", "c"])
     (tmp_path / "set" / "labels.tsv").unlink()

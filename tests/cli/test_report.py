@@ -21,6 +21,7 @@ def refused(call):
     return run
 
 
+@pytest.mark.slow
 def test_the_report_of_a_run_is_written_into_it(call, tmp_path):
     run = write_run(tmp_path / "my")
     done = call("report", run)

@@ -13,6 +13,7 @@ def run(own_cache, tmp_path_factory):
     return train(diffusion_recipe(folder, **changes), out=folder / "run").run
 
 
+@pytest.mark.slow
 def test_classes_that_are_named_are_sampled_as_often_as_asked(run, tmp_path, call):
     out = tmp_path / "out"
     told = call(

@@ -22,6 +22,7 @@ def served(monkeypatch):
     return calls
 
 
+@pytest.mark.slow
 def test_it_says_where_it_answers_and_how_it_ended(call, served):
     result = call("serve", "runs/x")
     assert result.exit_code == 143

@@ -58,6 +58,7 @@ def test_a_vocabulary_too_large_for_the_text_says_what_would_fit(call, tmp_path,
     assert "at most" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_vocabulary_of_superwords_is_trained_and_compared(call, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "a.txt").write_text("".join(LINES))

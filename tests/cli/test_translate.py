@@ -147,6 +147,7 @@ def start():
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_ends_it_quietly():
     with start() as process:
         assert process.stdout.readline() == b"line\n"

@@ -157,6 +157,7 @@ def test_a_byte_order_mark_and_carriage_returns_are_accepted(tmp_path):
 LINES = init_recipe().splitlines()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, len(LINES) - 1), st.sampled_from([*TRICKY, "3", "-1", "true", "{kind: x}", ".inf", "a=b", ""]),
        st.sampled_from(["value", "key", "delete", "insert"]))  # fmt: skip
@@ -175,6 +176,7 @@ def test_a_damaged_recipe_is_read_or_refused_with_places_and_in_our_words(index,
     assert is_well_said(refusal("\n".join(lines)))
 
 
+@pytest.mark.slow
 def test_overrides_of_any_kind_are_taken_or_refused_in_our_words():
     for key in [
         "data",

@@ -88,6 +88,7 @@ def test_what_is_not_yaml_is_said_with_its_place(text, what, where):
     assert (found.what, found.where) == (what, where)
 
 
+@pytest.mark.slow
 def test_a_billion_laughs_are_not_laughed():
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 9)]
@@ -121,6 +122,7 @@ def test_an_alias_beside_what_it_names_is_no_alias_inside_it():
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="ab:-[]{}&*!|>'\"%@`#,? \n\t01.e<~\\\x00\u2028é", max_size=30) | st.text(max_size=20))
 def test_any_text_is_read_or_refused_with_a_place(text):

@@ -1,5 +1,6 @@
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from trimtab.config.run import Recipe
 from trimtab.config.starter import init_recipe
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(recipe_trees())
 def test_a_rendered_recipe_reads_back_as_the_same_recipe_and_the_same_text(tree: dict[str, Any]):
@@ -23,6 +25,7 @@ def test_a_rendered_recipe_reads_back_as_the_same_recipe_and_the_same_text(tree:
     assert render_recipe(again) == text
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(words())
 def test_any_text_survives_as_a_path(text: str):
@@ -40,11 +43,13 @@ def test_a_text_in_one_language_is_written_once_and_read_back_on_both_sides():
     assert parse_recipe(text).recipe.data.train[0].source == "a.txt"
 
 
+@pytest.mark.slow
 def test_texts_that_yaml_would_read_as_something_else_survive():
     for text in TRICKY:
         assert _with(source=text).data.train[0].source == text, text
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.floats(min_value=1e-300, max_value=10))
 @example(5e-4)

@@ -54,6 +54,7 @@ def test_broken_yaml_is_told_with_what_stands_there_and_what_to_do(text, what):
     assert [each for each in found if not (each.got and each.allowed and each.fix and each.where)] == []
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(st.lists(st.sampled_from(SIGNS), max_size=12).map("".join))
 def test_whatever_is_refused_for_train_or_check_is_told_in_four_parts(text):

@@ -49,6 +49,7 @@ def slowly(feed, position):
     return [(position, corpus, line, source, target)], []
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     start=st.integers(0, 10**6),

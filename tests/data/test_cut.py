@@ -58,6 +58,7 @@ def check_budgets(packs, shape):
         assert pack.num_tokens - pack.num_targets <= shape.source_capacity
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(pairs_up_to(LONGEST), shapes())
 def test_every_example_is_in_exactly_one_pack_whole_and_no_pack_is_over_its_budgets(pairs, shape):

@@ -62,6 +62,7 @@ def slowly(feed, tokens_per_step, num_windows):
     return made
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(tokens_per_step=st.integers(LONGEST, 100), size=st.integers(1, 50), every=st.integers(2, 9))
 def test_windows_hold_what_taking_one_example_after_another_gives(tokens_per_step, size, every):
@@ -78,6 +79,7 @@ def test_windows_hold_what_taking_one_example_after_another_gives(tokens_per_ste
     assert plainly == slowly(feed, tokens_per_step, 6)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     tokens_per_step=st.integers(LONGEST, 400),
@@ -96,6 +98,7 @@ def test_a_stream_resumed_after_any_window_goes_on_as_if_it_had_not_stopped(
     assert [plain(window) for window in resumed] == [plain(window) for window in whole[stopped_after:]]
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(tokens_per_step=st.integers(LONGEST, 400), size=st.integers(1, 100))
 def test_a_window_is_never_more_than_full_and_the_next_example_would_not_have_fitted(tokens_per_step, size):
@@ -174,6 +177,7 @@ def test_a_stream_that_ends_gives_its_whole_windows():
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(sizes=st.lists(st.integers(LONGEST, 200), min_size=6, max_size=6), size=st.integers(1, 50))
 def test_windows_of_different_sizes_are_each_filled_to_their_own_and_lose_nothing(sizes, size):

@@ -240,6 +240,7 @@ def test_lines_that_are_let_go_close_their_files(tmp_path):
     assert len(os.listdir("/proc/self/fd")) <= before + 2 if before else True
 
 
+@pytest.mark.slow
 def test_workers_that_are_started_afresh_read_the_same_lines(tmp_path):
     (tmp_path / "text.xz").write_bytes(lzma.compress(b"one\ntwo\nthree\n"))
     lines = open_lines(tmp_path / "text.xz", cache=tmp_path / "cache")

@@ -42,6 +42,7 @@ def wait_until(condition, seconds=20.0):
     return condition()
 
 
+@pytest.mark.quick("3")
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_workers_change_nothing(workers):
     feed = fake_feed(pipeline=FakePipeline(every=5, needs_random=True))

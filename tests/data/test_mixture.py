@@ -46,6 +46,7 @@ def test_whatever_the_weights_no_line_is_ever_seen_more_than_once_more_often_tha
         assert seen.sum() == epochs * max(1, round(weight * length))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(corpora=corpora, seed=seeds, start=st.integers(0, 10**12))
 def test_a_block_of_positions_is_what_its_positions_are_one_by_one(corpora, seed, start):

@@ -40,6 +40,7 @@ def packed(pairs, shape):
     return assemble(source, target, shape, start_symbol=START, pad_symbol=PAD)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(filled_shapes())
 def test_a_fixed_pack_has_its_shape_and_a_tail_that_every_kernel_can_run(given):
@@ -80,6 +81,7 @@ def test_positions_and_segments_say_where_each_slot_is_between_the_boundaries(gi
         assert list(zip(stream.segments.tolist(), stream.positions.tolist(), strict=True)) == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(filled_shapes())
 def test_the_decoder_sees_the_start_and_all_targets_but_the_last_and_must_say_all_of_them(given):

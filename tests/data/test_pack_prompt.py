@@ -84,6 +84,7 @@ def test_without_prompts_or_where_no_model_asks_for_it_no_prefix_is_told(found):
     assert pack.target.prefix is None
 
 
+@pytest.mark.quick("bidirectional")
 @pytest.mark.parametrize("how", ["causal", "bidirectional"])
 @given(prompt=st.integers(1, 7), count=st.integers(1, 4))
 @settings(max_examples=20, deadline=None)
@@ -106,6 +107,7 @@ def test_a_model_sees_a_prompt_in_training_as_it_sees_it_when_it_goes_on_from_it
             torch.testing.assert_close(went_on, trained[prompt + place], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_gradient_is_the_same_for_every_cut_and_nothing_of_a_prompt_is_in_it(tmp_path):
     recipe = resolve_paths(
         load_recipe(document_recipe(tmp_path, **{"model.dropout": 0.0, "step.precision": "fp32"}))

@@ -190,6 +190,7 @@ def test_the_best_splits_begin_with_that_of_encode_and_all_are_the_text():
     assert set(tokenizer.decode(best)) == {line}
 
 
+@pytest.mark.quick("load_tokenizer(file)")
 @pytest.mark.parametrize("made", ["pickle.loads(file.read_bytes())", "load_tokenizer(file)"])
 def test_no_process_that_has_the_model_writes_what_the_library_logs(tmp_path, made):
     """In a process of its own: training has silenced this one."""

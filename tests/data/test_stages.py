@@ -120,6 +120,7 @@ def test_a_stream_that_ends_is_not_begun_again():
     assert list(across_stages(nothing, stages, step=0, position=0)) == []
 
 
+@pytest.mark.quick("2")
 @pytest.mark.parametrize("workers", [0, 2])
 def test_workers_and_a_run_across_the_boundaries_see_the_windows_of_one_process(tmp_path, workers):
     parts = staged_parts(tmp_path, **{"data.workers": 0})

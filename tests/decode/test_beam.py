@@ -39,6 +39,7 @@ searches = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 10_000), vocabulary=st.integers(3, 9), search=searches)
 def test_it_finds_what_the_plain_python_search_finds(data, seed, vocabulary, search):

@@ -29,6 +29,7 @@ def tables(terms) -> TermTables:
     return TermTables.of(terms, opens_word=torch.tensor(OPENS_WORD))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     data=st.data(),

@@ -58,6 +58,7 @@ def test_without_drawing_each_text_is_the_likeliest_symbol_each_time(rows, seed,
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(rows=prompts, seed=st.integers(0, 30), samples=st.integers(1, 4))
 def test_what_is_drawn_for_a_row_is_the_same_alone_and_in_any_batch(rows, seed, samples):

@@ -22,6 +22,7 @@ def opened(model, sources, given):
     return session, first_tokens(session, given, start=2, width=2, device=CPU)
 
 
+@pytest.mark.slow
 @torch.inference_mode()
 def test_joined_sessions_go_on_as_each_alone(model):
     old, new = ([[5, 6, 3], [7, 3]], [(), ()]), ([[8, 9, 10, 11, 3]], [(12, 13, 14)])

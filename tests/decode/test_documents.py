@@ -93,6 +93,7 @@ def trained(request, tmp_path_factory):
     return folder, train(recipe, out=folder / "run").run, request.param
 
 
+@pytest.mark.slow
 def test_a_run_on_documents_learns_and_is_scored_in_context(trained):
     folder, run, loss = trained
     report = evaluate_documents(str(run), documents=folder / "dev.jsonl", beam=2)
@@ -105,6 +106,7 @@ def test_a_run_on_documents_learns_and_is_scored_in_context(trained):
     assert len(report.waits.every) == report.sentences
 
 
+@pytest.mark.slow
 def test_side_by_side_and_one_at_a_time_give_the_same(trained):
     _folder, run, _ = trained
     texts = [[pair[0] for pair in each] for each in documents(4, seed=3)]
@@ -144,6 +146,7 @@ def test_a_document_waits_for_no_other(trained, monkeypatch):
     assert rows >= 0.6 * len(texts)
 
 
+@pytest.mark.slow
 def test_sentences_without_context_take_the_steps_of_lines(trained, monkeypatch):
     _, run, _ = trained
     translator = load_translator(str(run), beam=2)

@@ -23,6 +23,7 @@ def forced(prefixes):
     return Constraints.of(prefixes, device=CPU)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 10_000), rows=rows_of_ids, beam=st.integers(1, 4))
 def test_the_beginning_of_what_is_found_anyway_gives_the_same(data, seed, rows, beam):
@@ -55,6 +56,7 @@ def test_the_beginning_of_what_is_found_anyway_gives_the_same(data, seed, rows, 
                 assert found.normalised >= own.normalised - 1e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 10_000), rows=rows_of_ids, beam=st.integers(1, 4))
 def test_behind_the_prefix_it_finds_what_the_plain_search_from_there_finds(data, seed, rows, beam):

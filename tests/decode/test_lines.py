@@ -48,6 +48,7 @@ def test_a_thousand_hostile_lines_give_a_thousand_lines_in_order(beam):
     assert counts.at_limit == sum(len(line) == 63 and bool(line.strip()) for line in lines)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     lines=st.lists(st.text(max_size=40), max_size=12), block_lines=st.integers(1, 5), beam=st.integers(1, 3)

@@ -29,6 +29,7 @@ def files(tmp_path):
     return {"source": tmp_path / "test.en", "reference": tmp_path / "test.de"}
 
 
+@pytest.mark.slow
 def test_two_models_are_scored_as_each_alone_and_tested(trained_run, files):
     systems = [f"{trained_run}@60", f"{trained_run}@20"]
     found = compare(systems[0], against=systems[1], **files, beam=2)

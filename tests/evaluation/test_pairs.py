@@ -37,6 +37,7 @@ def step_by_step(loaded, source, target):
     return total, len(ids)
 
 
+@pytest.mark.slow
 def test_a_pair_has_the_sum_of_its_steps(loaded):
     found = list(score_pairs(loaded, SOURCES, TARGETS))
     assert [pair.line for pair in found] == list(range(1, 41))
@@ -109,6 +110,7 @@ def test_sides_of_unequal_length_are_wrong_input_after_what_is_equal(loaded, cut
         next(found)
 
 
+@pytest.mark.slow
 def test_tags_stand_before_the_source_and_forgotten_ones_are_told(tmp_path, caplog):
     changes = {
         "data.train.0.tags": ["<ui>"],

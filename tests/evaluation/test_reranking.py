@@ -44,6 +44,7 @@ def test_scores_are_sums_of_what_each_model_says_alone(trained_run, text_run, fl
     assert [each.text for each in found[0]] == sorted(expected, key=lambda text: -expected[text])
 
 
+@pytest.mark.slow
 def test_a_text_is_scored_as_a_document_of_its_own(text_run, fluent, tmp_path):
     text = "the ship turns"
     (tmp_path / "one.txt").write_text(text)

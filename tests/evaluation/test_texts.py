@@ -47,6 +47,7 @@ def torch_stream(ids, places):
     return Stream(ids, places, torch.zeros_like(places), ends, len(ids))
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_perplexity_is_what_the_logits_say(run, tmp_path):
     text = "the small ship turns\nthe wind\n\n" + "old water " * 40 + "\n\nsail\n"
@@ -116,6 +117,7 @@ def test_jsonl_under_another_name_is_refused(run, tmp_path):
 FIVE_STEPS = {"length": "5 steps", "step.schedule.warmup": "1 steps"}
 
 
+@pytest.mark.slow
 def test_a_model_of_pairs_alone_has_learned_no_text(tmp_path):
     run = train(language_recipe(tmp_path, **PAIRS, **FIVE_STEPS), out=tmp_path / "run").run
     with pytest.raises(InputError, match="was trained on pairs only") as caught:
@@ -123,6 +125,7 @@ def test_a_model_of_pairs_alone_has_learned_no_text(tmp_path):
     assert "--source FILE --reference FILE" in caught.value.problems[0].fix
 
 
+@pytest.mark.slow
 def test_pairs_beside_texts_are_not_in_the_way(tmp_path):
     both = {**PAIRS, "data.train": [{"source": "train.en", "target": "train.de"}, {"text": "train.txt"}]}
     run = train(language_recipe(tmp_path, **both, **FIVE_STEPS), out=tmp_path / "run").run

@@ -48,6 +48,7 @@ def plain_loss(loaded, sources, references):
     return total / count
 
 
+@pytest.mark.quick("3-0.5")
 @pytest.mark.parametrize(("beam", "penalty"), [(1, 1.0), (3, 0.5)])
 def test_the_report_is_that_of_the_translations_that_the_run_gives(trained_run, loaded, files, beam, penalty):
     found = evaluate(str(trained_run), **files, beam=beam, length_penalty=penalty)

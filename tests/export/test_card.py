@@ -89,6 +89,7 @@ def test_it_says_how_many_lines_were_translated_and_where_the_lines_of_the_proof
     assert "Translated for it" not in card(run)
 
 
+@pytest.mark.slow
 def test_a_model_that_saw_no_line_without_tags_is_shown_with_them(tmp_path):
     tagged = {"data.train.0.tags": ["<2de>"], "data.valid.tags": ["<2de>"]}
     told = card(trained(tmp_path, **tagged, **{"data.tokenizer.vocabulary_size": 68})).split("## Data")[0]

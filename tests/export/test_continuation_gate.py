@@ -39,6 +39,7 @@ def test_an_export_of_the_same_weights_passes(exported):
     assert "continued greedily" in report.render()
 
 
+@pytest.mark.quick("unigram-nan")
 @pytest.mark.parametrize("amount", [3e-3, math.nan])
 def test_one_weight_that_is_not_the_same_is_seen(exported, amount):
     _, _, opened = exported
@@ -55,6 +56,7 @@ def test_one_weight_that_is_not_the_same_is_seen(exported, amount):
     assert not report.worst_logit <= BOUND
 
 
+@pytest.mark.slow
 def test_other_greedy_texts_are_shown(exported, monkeypatch):
     _, _, opened = exported
     right = opened.continued

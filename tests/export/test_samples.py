@@ -44,6 +44,7 @@ def test_what_a_library_reads_otherwise_or_the_model_cannot_read_is_left_out(mod
         gate_lines(model, given(tmp_path, odd))
 
 
+@pytest.mark.slow
 def test_text_that_is_gone_is_named_with_what_to_do(tmp_path):
     run = trained(tmp_path)
     for path in tmp_path.glob("*.??"):

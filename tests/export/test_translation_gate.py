@@ -41,6 +41,7 @@ def report(both, **changes):
     return compare_translations(model, Changed(opened, **changes), lines)
 
 
+@pytest.mark.slow
 def test_a_faithful_export_passes(both):
     found = report(both)
     assert found.passed
@@ -49,6 +50,7 @@ def test_a_faithful_export_passes(both):
     assert max(found.worst_token, found.worst_sentence) < BOUND
 
 
+@pytest.mark.slow
 def test_one_token_that_is_off_by_more_than_the_bound_fails(both):
     def off(source, target):
         rows = both[1].log_probabilities(source, target)
@@ -60,6 +62,7 @@ def test_one_token_that_is_off_by_more_than_the_bound_fails(both):
     assert found.worst_token == pytest.approx(3 * BOUND, rel=0.01)
 
 
+@pytest.mark.quick("0")
 @pytest.mark.parametrize("place", [0, 29])
 def test_a_score_that_is_no_number_fails_wherever_it_stands(both, place):
     def broken(source, target):
@@ -70,6 +73,7 @@ def test_a_score_that_is_no_number_fails_wherever_it_stands(both, place):
     assert not report(both, log_probabilities=broken).passed
 
 
+@pytest.mark.slow
 def test_another_translation_fails_unless_it_scores_the_same(both):
     def shorter(source, *, beam, limits):
         rows = both[1].search(source, beam=beam, limits=limits)
@@ -83,6 +87,7 @@ def test_another_translation_fails_unless_it_scores_the_same(both):
     assert " became " in found.translated_otherwise[0]
 
 
+@pytest.mark.slow
 def test_a_tie_is_no_difference(both, monkeypatch):
     from trimtab.export import translation_gate as gate
 
@@ -97,6 +102,7 @@ def test_a_tie_is_no_difference(both, monkeypatch):
     assert found.ties == 1
 
 
+@pytest.mark.slow
 def test_another_tokenizer_fails_and_so_does_another_text_of_the_same_ids(both):
     opened = both[1]
     found = report(

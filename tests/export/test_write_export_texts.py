@@ -107,6 +107,7 @@ def test_other_kinds_pass_too_and_their_texts_may_be_given(changes, tmp_path):
     assert "as exact as the trainer" in report.render()
 
 
+@pytest.mark.slow
 def test_an_export_that_differs_leaves_no_folder(text_run, tmp_path, monkeypatch):
     write = llama.write
 
@@ -126,6 +127,7 @@ def test_an_export_that_differs_leaves_no_folder(text_run, tmp_path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_recipes_that_the_library_cannot_compute_are_refused_by_name(tmp_path):
     run = trained_text_run(
         tmp_path,

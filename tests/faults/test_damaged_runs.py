@@ -97,6 +97,7 @@ def test_files_of_two_steps_in_one_folder_are_noticed(file: str, run: Path, coun
     assert noticed
 
 
+@pytest.mark.slow
 def test_a_run_whose_newest_checkpoint_is_damaged_goes_on_from_the_one_before(
     run: Path, trained_run: Path, count: Count
 ):

@@ -46,6 +46,7 @@ def test_nothing_is_proposed_where_nothing_fits_and_the_least_is_told():
     assert smallest_plan(situation).peak > 2 * GIB
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=8)
 @given(
     st.floats(0.9, 30.0),

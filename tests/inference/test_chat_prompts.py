@@ -20,6 +20,7 @@ def test_a_template_that_refuses_a_prompt_says_why():
         own.encode(["the"])
 
 
+@pytest.mark.slow
 def test_a_pretrained_model_answers_and_one_without_a_template_does_not(tmp_path, text_run):
     generator = load_generator(str(pretrained_folder(tmp_path / "base")), chat=True)
     assert generator.whole("the") == "user\nthe\nassistant\n"

@@ -18,6 +18,7 @@ LINES = [source for source, _ in small_pairs(60, seed=9)]
 LONG = " ".join(LINES[:12])
 
 
+@pytest.mark.quick("1")
 @pytest.mark.parametrize("beam", [1, 4])
 def test_an_export_translates_every_line_as_its_run_does(trained_run, exported_run, beam):
     lines = [*LINES, "", "   ", LONG, "the </s> ship <pad>", ">> the << ship"]
@@ -27,6 +28,7 @@ def test_an_export_translates_every_line_as_its_run_does(trained_run, exported_r
     assert len(set(ours)) > 5
 
 
+@pytest.mark.slow
 def test_n_best_lists_prefixes_and_ensembles_work_too(trained_run, exported_run):
     run = f"{trained_run}@last"
     pairs = [load_translator(each, beam=3, device="cpu") for each in (run, str(exported_run))]
@@ -36,6 +38,7 @@ def test_n_best_lists_prefixes_and_ensembles_work_too(trained_run, exported_run)
     assert together == load_translator(run, beam=3, device="cpu").translate(LINES)
 
 
+@pytest.mark.slow
 def test_it_is_evaluated_and_scores_given_pairs_as_its_run_does(trained_run, exported_run):
     files = {"source": trained_run.parent / "dev.en", "reference": trained_run.parent / "dev.de"}
     ours, theirs = (evaluate(each, **files) for each in (f"{trained_run}@last", str(exported_run)))

@@ -27,6 +27,7 @@ def test_a_run_goes_on_from_prompts_line_for_line(text_run, spec):
     assert any(each.text != other.text for each, other in zip(found[::2], found[1::2], strict=True))
 
 
+@pytest.mark.slow
 def test_the_export_writes_the_same_texts(text_run, exported_text):
     for sampling in (None, USUAL, Sampling(temperature=1.5, min_p=0.02, seed=9)):
         ours, theirs = (
@@ -38,6 +39,7 @@ def test_the_export_writes_the_same_texts(text_run, exported_text):
             assert one.log_probability == pytest.approx(other.log_probability, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_several_samples_of_prompts_of_different_lengths_are_the_same_by_the_export(text_run, exported_text):
     generation = GenerationConfig(max_tokens=30, samples=3, sampling=Sampling(seed=2))
     ours, theirs = (

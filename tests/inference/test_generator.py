@@ -39,6 +39,7 @@ def transformer(**changes) -> Generator:
 prompts = st.lists(st.text(max_size=8), min_size=1, max_size=6)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(lines=prompts, samples=st.integers(1, 3), budget=st.sampled_from([30, 300, 8192]))
 def test_texts_come_in_order_and_are_the_same_however_they_are_batched(lines, samples, budget):
@@ -158,6 +159,7 @@ def test_the_transformer_writes_what_it_would_without_a_cache():
     assert found.text == bytes(id for id in ids[5:] if id < 256).decode(errors="replace")
 
 
+@pytest.mark.quick("recurrent")
 @pytest.mark.parametrize("make", [recurrent, transformer])
 def test_a_text_ends_before_a_stop_string_streamed_or_not(make):
     lines, plain = ["a", "the boat", ""], GenerationConfig(max_tokens=24, samples=2)

@@ -65,11 +65,13 @@ def assert_alike(translator, **options):
     assert found_scores == pytest.approx(scores, abs=1e-4)
 
 
+@pytest.mark.quick("{'beam': 1}")
 @pytest.mark.parametrize("options", SEARCHES, ids=str)
 def test_searches_find_the_same_translations(loaded, options):
     assert_alike(loaded.translator(search=Search(**options)))
 
 
+@pytest.mark.slow
 def test_lists_samples_and_forced_prefixes_are_the_same(loaded):
     assert_alike(loaded.translator(search=Search(beam=4)), n=4)
     assert_alike(loaded.translator(search=Search(sampling=Sampling(seed=5))), n=3)
@@ -112,6 +114,7 @@ def test_documents_keep_sessions_that_rows_can_join(loaded):
     assert list(translator.translate_documents(documents)) == want
 
 
+@pytest.mark.slow
 def test_real_text_is_translated_the_same(loaded):
     packed = (files("trimtab.demo") / "data" / "valid.tsv.xz").read_bytes()
     lines = [line.split("\t")[0] for line in lzma.decompress(packed).decode().splitlines()][:100]

@@ -19,6 +19,7 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_terms_come_where_they_are_in_the_line_and_other_lines_stay_as_they_were(trained_run, tmp_path):
     translator = load_translator(str(trained_run))
     lines = ["the small ship turns", "the rudder holds", "Red WIND never pulls the ship", ""]
@@ -79,6 +80,7 @@ def test_words_that_the_vocabulary_cannot_spell_are_named(trained_run):
         load_translator(str(trained_run)).translate(["ship"], glossary={"ship": "船"})
 
 
+@pytest.mark.slow
 def test_an_export_with_a_search_of_its_own_refuses_it_by_name(trained_run, exported_run, tmp_path):
     pytest.importorskip("ctranslate2")
     from trimtab.exporting import export_model

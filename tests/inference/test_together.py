@@ -25,6 +25,7 @@ def translator_of(loaded, **options):
     return loaded.translator(search=Search(**options))
 
 
+@pytest.mark.quick("log_linear")
 @pytest.mark.parametrize("mode", ["linear", "log_linear"])
 def test_a_run_with_itself_translates_as_it_does_alone(trained_run, loaded, mode):
     spec = str(trained_run)
@@ -33,6 +34,7 @@ def test_a_run_with_itself_translates_as_it_does_alone(trained_run, loaded, mode
     assert doubled.translate(LINES) == alone.translate(LINES)
 
 
+@pytest.mark.slow
 def test_checkpoints_of_a_run_translate_together(trained_run):
     specs = [f"{trained_run}@{step}" for step in (40, 60)]
     texts = {
@@ -43,6 +45,7 @@ def test_checkpoints_of_a_run_translate_together(trained_run):
     assert all(found not in alone for found in texts.values())
 
 
+@pytest.mark.slow
 def test_runs_of_different_vocabularies_cannot_translate_together(trained_run, tmp_path):
     changes = {
         "data.tokenizer.vocabulary_size": 64,
@@ -56,6 +59,7 @@ def test_runs_of_different_vocabularies_cannot_translate_together(trained_run, t
     assert "data.tokenizer.path" in caught.value.problems[0].fix
 
 
+@pytest.mark.slow
 def test_runs_that_read_text_otherwise_cannot_translate_together(trained_run, tmp_path):
     changes = {
         "data.tokenizer": {

@@ -77,6 +77,7 @@ def test_documents_are_refused_by_a_model_that_reads_no_context_before_anything_
     assert (source.tell(), output.getvalue()) == (0, "")
 
 
+@pytest.mark.slow
 def test_greedy_translation_is_what_recomputing_the_whole_prefix_gives(loaded):
     tokenizer = loaded.tokenizer
     rows = tokenizer.encode(LINES)
@@ -85,6 +86,7 @@ def test_greedy_translation_is_what_recomputing_the_whole_prefix_gives(loaded):
     assert len(set(map(tuple, found))) > 20, "a model that has learned something"
 
 
+@pytest.mark.slow
 def test_a_beam_finds_what_the_model_itself_scores_higher(loaded):
     rows = loaded.tokenizer.encode(LINES)
     greedy, beam = (
@@ -100,6 +102,7 @@ def test_a_beam_finds_what_the_model_itself_scores_higher(loaded):
     assert any(other.normalised > one.normalised + 1e-3 for one, other in pairs)
 
 
+@pytest.mark.slow
 def test_the_translator_of_a_run_searches_as_it_is_told(trained_run, loaded):
     for beam, penalty in ((1, 1.0), (3, 0.0)):
         search = Search(beam=beam, length_penalty=penalty)
@@ -179,6 +182,7 @@ def test_a_line_that_is_not_utf_8_is_named_after_those_before_it_are_written(loa
     assert output.getvalue().split("\n")[:-1] == translator.translate(good)
 
 
+@pytest.mark.slow
 def test_a_model_in_training_translates_behind_its_tags(tmp_path):
     parts = small_parts(tmp_path, **TAGS)
     model, inner = parts.model.eval(), parts.datasets.tokenizer

@@ -29,6 +29,7 @@ def first_ids(loaded, texts, count):
     return [row[: min(count, len(row) - 1)] for row in loaded.tokenizer.encode(texts)]
 
 
+@pytest.mark.slow
 def test_the_beginning_of_the_models_own_translation_gives_that_translation(loaded):
     translator = translator_of(loaded, beam=1)
     own = translator.translate(LINES)
@@ -116,6 +117,7 @@ def test_no_ngram_comes_twice(loaded):
     assert all(len(set(text.split())) == len(text.split()) for text in blocked)
 
 
+@pytest.mark.slow
 def test_real_text_is_translated_with_each_option_one_line_for_each(trained_run):
     packed = (files("trimtab.demo") / "data" / "valid.tsv.xz").read_bytes()
     lines = [line.split("\t")[0] for line in lzma.decompress(packed).decode().splitlines()][:200]

@@ -95,6 +95,7 @@ def test_what_was_measured_is_read_from_the_logs(tmp_path):
     assert worker.measured(tmp_path / "none")["course"] == []
 
 
+@pytest.mark.slow
 def test_records_alone_go_to_standard_output(monkeypatch, tmp_path):
     out = (tmp_path / "out").open("w")
     monkeypatch.setattr(sys, "stdin", io.StringIO('{"key": "a"}\n{"key": "b"}\n'))

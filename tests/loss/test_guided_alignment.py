@@ -48,6 +48,7 @@ def found(of, targets, sources, *, size=8, device=CPU, half=False, dtype=torch.f
     return [each.detach().cpu() for each in (loss, *(one.grad for one in wide))]
 
 
+@pytest.mark.quick("100")
 @pytest.mark.parametrize("at_once", [1, 4, 100])
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=6))

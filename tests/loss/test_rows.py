@@ -31,6 +31,7 @@ def summed(logits, labels, terms, width, functions=PLAIN):
     return sums, torch.cat(parts, dim=1)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     tokens=st.integers(1, 9),

@@ -1,3 +1,4 @@
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ def naive(queries, keys, values, of, to, *, causal):
     return out
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(lengths, st.booleans(), st.integers(0, 3))
 def test_it_equals_attention_written_out_for_each_segment(pairs, causal, extra):

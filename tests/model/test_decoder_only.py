@@ -69,6 +69,7 @@ def test_documents_of_a_pack_never_see_each_other(variant):
     torch.testing.assert_close(torch.cat(together), wide, atol=2e-5, rtol=1e-4)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     rows=st.lists(st.lists(st.integers(4, 89), min_size=1, max_size=9), min_size=2, max_size=5),
@@ -113,6 +114,7 @@ def test_the_source_is_not_read_and_may_hold_anything():
     assert torch.equal(model(pack), model(other))
 
 
+@pytest.mark.slow
 def test_the_presets_have_the_sizes_that_they_say():
     with torch.device("meta"):
         sizes = {

@@ -43,6 +43,7 @@ def test_cached_steps_equal_the_whole_forward(variant):
         close(session.step(torch.tensor(column)[:, None])[:, 0], wanted[:, place])
 
 
+@pytest.mark.quick("{'positions': 'sinusoidal', 'activation': 'geglu', 'norm_position': 'after'}")
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 @settings(max_examples=12, deadline=None)
 @given(
@@ -83,6 +84,7 @@ def test_hypotheses_change_places_and_rows_end(how):
             close(got[row, hypothesis], whole(model, pasts[row][hypothesis], prefix=3)[4])
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_a_cache_grows_by_doubling_and_loses_nothing():
     length = 2 * FIRST_SLOTS + 5

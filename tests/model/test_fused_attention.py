@@ -1,5 +1,6 @@
 """One operator out of a pair of kernels, here ones of plain arithmetic in place of a library's."""
 
+import pytest
 import torch
 
 from tests.model.test_attention_padded import naive
@@ -69,6 +70,7 @@ def check(lengths, key_lengths, *, causal):
         torch.testing.assert_close(a, b)
 
 
+@pytest.mark.slow
 def test_a_causal_one_has_the_values_and_gradients_of_the_formula_compiled_or_not():
     check([3, 7, 1], [3, 7, 1], causal=True)
 

@@ -31,6 +31,7 @@ def by_explicit_mask(queries, keys, values, lengths, prefixes):
     return torch.cat(found)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     segments=st.lists(st.tuples(st.integers(0, 7), st.integers(0, 9)), min_size=1, max_size=5),

@@ -48,6 +48,7 @@ def test_a_session_goes_on_from_what_was_fed_at_once_as_from_single_symbols(tmp_
         )
 
 
+@pytest.mark.quick("learned")
 @pytest.mark.parametrize("positions", ["rotary", "learned", "sinusoidal"])
 @torch.inference_mode()
 def test_a_row_goes_on_to_its_last_position_while_another_is_beyond_it(tmp_path, positions):

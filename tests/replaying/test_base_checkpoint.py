@@ -41,6 +41,7 @@ def test_a_branch_has_its_own_and_those_from_before_it_parted(run, healthy_run):
     assert names(sound_of_the_branch(run, before, Silent())) == [(40, False), (20, False)]
 
 
+@pytest.mark.slow
 def test_what_another_branch_left_is_not_of_this_one(run):
     assert names(sound_of_the_branch(run, LeftOut(55, (41, 80), 60, ((3, 9),)), Silent())) == []
 

@@ -288,6 +288,7 @@ def test_a_step_that_only_its_own_weights_find_hard_is_blamed_on_both(healthy_ru
     assert "Leaving it out is enough" in found.explanation
 
 
+@pytest.mark.slow
 def test_a_record_that_the_replay_does_not_give_is_told(copied, few):
     lines = [json.loads(line) for line in (copied / "metrics.jsonl").read_text().splitlines()]
     lines[49]["loss"] = 9.5
@@ -297,6 +298,7 @@ def test_a_record_that_the_replay_does_not_give_is_told(copied, few):
     assert "wrote down loss 9.5" in found.explanation
 
 
+@pytest.mark.slow
 def test_without_metrics_the_step_is_judged_all_the_same(copied, few):
     (copied / "metrics.jsonl").unlink()
     found = replay(copied, step=45)
@@ -305,6 +307,7 @@ def test_without_metrics_the_step_is_judged_all_the_same(copied, few):
     assert "not written down" in found.render()
 
 
+@pytest.mark.slow
 def test_nothing_is_written_into_the_run_even_while_it_trains(copied, few):
     before = contents(copied)
     with RunFolder.open(copied) as locked:
@@ -368,6 +371,7 @@ def test_a_run_without_steps_has_none_to_replay(copied, few):
         replay(copied, step=1)
 
 
+@pytest.mark.slow
 def test_changed_data_is_refused(tmp_path):
     short = {"length": "4 steps", "step.schedule.warmup": "1 steps", "data.valid": None}
     run = train(small_recipe(tmp_path, **short), out=tmp_path / "run").run

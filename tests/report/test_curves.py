@@ -2,6 +2,7 @@ import base64
 import zlib
 
 import numpy as np
+import pytest
 
 from tests.report.folder_of_a_run import evaluation_line, step_line, write_run
 from trimtab.guard.outlier import OutlierRule, OutlierWindow
@@ -42,6 +43,7 @@ def test_axes_go_by_steps_tokens_and_seconds(tmp_path):
     assert numbers(curves, axes["evaluations dev"]["seconds"]).tolist() == [90, 180, 270]
 
 
+@pytest.mark.slow
 def test_every_spike_of_one_step_is_in_the_points_of_a_long_run(tmp_path):
     chosen = [1000, 4095, 4096, 9999, 17_431]
     lines = [step_line(step, loss=77.0 if step in chosen else 2.0) for step in range(1, 20_001)]

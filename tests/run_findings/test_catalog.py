@@ -2,6 +2,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 import trimtab
 from trimtab.run_findings.catalog import ALL
 
@@ -33,6 +35,7 @@ def test_every_finding_is_reported_by_the_module_that_its_page_names_and_by_no_o
     assert {(each.code, home) for each in ALL for home in (each.home, *each.also)} == found
 
 
+@pytest.mark.slow
 def test_no_finding_of_a_run_is_written_beside_the_texts():
     written = [
         (name, node.lineno)

@@ -41,6 +41,7 @@ def pool():
         yield workers
 
 
+@pytest.mark.slow
 def test_many_clients_get_their_own_answers_in_shared_batches(serving, translator, trained_run, pool):
     lines = [
         f"the {word} {number % 3 * 'old '}wind" for number, word in enumerate(["small", "large", "red"] * 16)

@@ -28,6 +28,7 @@ def stream(seed: int, steps: int) -> list[tuple[float, float]]:
     return values
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**31), st.sampled_from([16, 31, 128]))
 def test_it_makes_the_verdicts_of_its_slow_twin(seed, window):

@@ -80,6 +80,7 @@ def recorded_on_a_cpu(monkeypatch):
     return recording
 
 
+@pytest.mark.quick("OutOfMemoryError")
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError])
 def test_a_recording_that_breaks_off_between_two_packs_leaves_nothing_to_the_plain_step(
     tmp_path, error, recorded_on_a_cpu

@@ -167,6 +167,7 @@ def test_a_run_with_bad_trackers_learns_the_same(recipe, tmp_path, monkeypatch):
     assert set(json.loads((tmp_path / "run" / IDS).read_text())) == {"tensorboard", "wandb", "mlflow"}
 
 
+@pytest.mark.slow
 def test_a_missing_package_is_told_before_anything_is_trained(tmp_path, monkeypatch):
     from trimtab.errors import InputError
     from trimtab.launch import train

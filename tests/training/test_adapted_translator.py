@@ -58,11 +58,13 @@ def test_it_saves_the_adapter_alone_and_translates_by_itself_and_beside_its_base
         assert not torch.equal(block.attention.out(x), plain.attention.out(x))
 
 
+@pytest.mark.slow
 def test_an_adapter_goes_with_one_run(adapted, trained_run):
     with pytest.raises(InputError, match="belongs to one model"):
         load_adapted_translator([trained_run, trained_run], adapter=adapted, search=Search(beam=1))
 
 
+@pytest.mark.slow
 def test_a_merge_is_proven_by_transformers(adapted, tmp_path):
     few = tmp_path / "few.txt"
     few.write_text("\n".join(LINES))

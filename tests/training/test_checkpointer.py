@@ -44,6 +44,7 @@ def full_disk(monkeypatch, *, at):
 EACH_STEP = {"checkpoint.every": "1 steps", "checkpoint.keep": 50, "evaluate.every": "50 steps"}
 
 
+@pytest.mark.slow
 def test_a_full_disk_stops_the_training_only_at_the_third_try(tmp_path, monkeypatch):
     line = small_line(tmp_path, **EACH_STEP)
     tried = full_disk(monkeypatch, at={3, 4, 5, 6})
@@ -56,6 +57,7 @@ def test_a_full_disk_stops_the_training_only_at_the_third_try(tmp_path, monkeypa
     assert len(line.log("metrics")) in (5, 6)  # met at the latest where the next one begins
 
 
+@pytest.mark.slow
 def test_room_found_again_begins_the_count_anew(tmp_path, monkeypatch):
     line = small_line(tmp_path, **EACH_STEP, length="9 steps")
     full_disk(monkeypatch, at={2, 3, 5, 6})
@@ -63,6 +65,7 @@ def test_room_found_again_begins_the_count_anew(tmp_path, monkeypatch):
     assert line.saved_steps() == [1, 4, 7, 8, 9]
 
 
+@pytest.mark.slow
 def test_the_last_save_of_a_run_must_find_room(tmp_path, monkeypatch):
     line = small_line(tmp_path, **EACH_STEP, length="4 steps")
     full_disk(monkeypatch, at={4})
@@ -71,6 +74,7 @@ def test_the_last_save_of_a_run_must_find_room(tmp_path, monkeypatch):
     assert line.saved_steps() == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_a_save_before_a_stop_must_find_room(tmp_path, monkeypatch):
     line = small_line(tmp_path, **EACH_STEP)
     full_disk(monkeypatch, at={3})
@@ -79,6 +83,7 @@ def test_a_save_before_a_stop_must_find_room(tmp_path, monkeypatch):
         line.train()
 
 
+@pytest.mark.slow
 def test_training_goes_on_while_a_checkpoint_is_written(tmp_path, monkeypatch):
     line = small_line(
         tmp_path, **{"length": "6 steps", "checkpoint.every": "2 steps", "evaluate.every": "50 steps"}

@@ -19,6 +19,7 @@ MARKS = {
 }
 
 
+@pytest.mark.slow
 def test_a_run_that_resumes_names_another_validation_set_and_begins_the_comparison_anew(copied_run, tmp_path):
     run, _ = copied_run
     recipe = small_recipe(tmp_path / "data")

@@ -35,6 +35,7 @@ def test_a_tokenizer_that_is_named_is_not_removed_for_the_run_s_own(tmp_path, tr
     assert (run / "tokenizer" / "sentencepiece.model").is_file()
 
 
+@pytest.mark.slow
 def test_a_bleu_tokenizer_whose_library_is_missing_is_told_before_the_first_step(tmp_path, monkeypatch):
     def without_library(**_):
         raise RuntimeError("Japanese tokenization requires extra dependencies")
@@ -47,6 +48,7 @@ def test_a_bleu_tokenizer_whose_library_is_missing_is_told_before_the_first_step
     train(recipe, overrides=["evaluate.metrics=[chrf]", "evaluate.every=9 steps"], out=tmp_path / "other")
 
 
+@pytest.mark.quick("{}")
 @pytest.mark.parametrize("changes", [{}, {"step.precision": "bf16"}, {"step.ema": {}}], ids=str)
 def test_room_is_asked_for_at_least_what_a_checkpoint_takes(tmp_path, monkeypatch, changes):
     asked = []

@@ -22,6 +22,7 @@ def tuned(own_cache, tmp_path_factory):
     return train(pretrained_recipe(folder), out=folder / "run").run
 
 
+@pytest.mark.slow
 def test_a_run_begins_from_the_weights_and_records_them(tuned):
     recipe = load_recipe(tuned / "recipe.yaml").recipe
     assert recipe.model.kind == "pretrained"
@@ -64,6 +65,7 @@ def test_other_weights_than_the_recipe_names_are_refused(tmp_path):
         train(pretrained_recipe(tmp_path, **{"model.sha256": "0" * 64}), out=tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_weights_that_are_named_begin_untrained_and_all_others_trained(tuned, tmp_path):
     shutil.copytree(tuned.parent / "base", tmp_path / "base")
     changes = {"length": "1 steps", "step.optimizer.learning_rate": 1e-9, "evaluate.every": "1 steps"}
@@ -86,7 +88,10 @@ def test_weights_that_are_named_begin_untrained_and_all_others_trained(tuned, tm
     [
         ({"reinitialize": ["layers.*"]}, "reinitialize: no weight of the model has such a name"),
         ({"reinitialize": ["*"], "adapter": {"kind": "lora"}}, "checkpoints hold the adapter alone"),
-        ({"reinitialize": ["*"], "model": {"kind": "decoder", "preset": "tiny"}}, "begins untrained are new"),
+        (
+            {"reinitialize": ["*"], "model": {"kind": "decoder", "preset": "tiny"}},
+            "no pretrained weights to reinitialize",
+        ),
     ],
 )
 def test_what_cannot_begin_untrained_is_refused(tuned, tmp_path, changes, words):

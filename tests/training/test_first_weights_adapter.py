@@ -21,6 +21,7 @@ def resumed(lora_run, tmp_path):
     return pretrained_recipe(tmp_path, adapter={"rank": 4, "alpha": 8}, **{"data.train": train_files})
 
 
+@pytest.mark.slow
 def test_a_run_with_an_adapter_saves_it_alone_and_ends_with_the_same_bits_after_a_resume(lora_run, tmp_path):
     train(resumed(lora_run, tmp_path), out=tmp_path / "run", resume=True)
     one, other = (resolve_checkpoint(f"{run}@4").load_model() for run in (lora_run, tmp_path / "run"))

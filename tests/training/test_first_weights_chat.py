@@ -28,6 +28,7 @@ def recipe_of(folder, *, answered, **changes):
     return pretrained_recipe(folder, **{"data.train": [sets], "data.valid": sets, **tokens, **changes})
 
 
+@pytest.mark.slow
 def test_answers_alone_count(tmp_path):
     run = train(recipe_of(tmp_path, answered=20), out=tmp_path / "run").run
     first = next(iter(read_journal(run / "metrics.jsonl")))

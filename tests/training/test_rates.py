@@ -84,6 +84,7 @@ def test_a_finished_run_that_is_made_longer_says_that_its_rate_rises_again(tmp_p
     assert [each for each in again.findings if each.code == "S203"] == []
 
 
+@pytest.mark.slow
 def test_a_schedule_without_an_end_rises_nowhere(tmp_path):
     schedule = {"kind": "inverse_sqrt", "warmup": "4 steps"}
     recipe = small_recipe(tmp_path, length="8 steps", **SHORT, **{"step.schedule": schedule})

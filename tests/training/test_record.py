@@ -74,6 +74,7 @@ def report(*, loss, skipped):
     return StepReport(torch.tensor(loss), one, one, one, torch.tensor(int(skipped)), 1e-3, 5, 10)
 
 
+@pytest.mark.slow
 def test_time_spent_evaluating_and_saving_is_not_training(tmp_path, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr(stopwatch.time, "perf_counter", lambda: clock[0])

@@ -35,6 +35,7 @@ def test_a_length_in_epochs_or_tokens_is_judged_by_the_steps_that_it_makes(tmp_p
     assert judged(60) == []  # 0.9 ** 60 is below a hundredth
 
 
+@pytest.mark.slow
 def test_steps_are_about_those_that_the_run_makes(tmp_path):
     growing = {"step.batch_warmup": {"start": 64, "over": "20 steps"}}
     for changes in ({}, growing):

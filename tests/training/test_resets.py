@@ -101,6 +101,7 @@ def test_what_makes_it_another_run_has_no_reset(copied_run):
     assert all("--reset" not in each.fix and "warm_start" in each.fix for each in caught.value.problems)
 
 
+@pytest.mark.slow
 def test_a_reset_is_on_the_disk_before_the_first_step_and_holds_without_being_said_again(
     copied_run, trained_run, tmp_path
 ):
@@ -125,6 +126,7 @@ def test_a_reset_is_on_the_disk_before_the_first_step_and_holds_without_being_sa
     assert model_sha(undisturbed, 61) == model_sha(run, 61)
 
 
+@pytest.mark.slow
 def test_the_moments_begin_anew_and_the_weights_stay(copied_run):
     run, recipe = copied_run
     go_on(run, recipe, "length=61 steps", reset="optimizer")
@@ -132,6 +134,7 @@ def test_the_moments_begin_anew_and_the_weights_stay(copied_run):
     assert {float(value) for name, value in moments.items() if name.endswith(".step")} == {1.0}
 
 
+@pytest.mark.slow
 def test_another_learning_rate_is_the_peak_of_the_schedule_that_continues(copied_run):
     run, recipe = copied_run
     before = log(run, "metrics")[-1]["learning_rate"]
@@ -145,6 +148,7 @@ def test_another_learning_rate_is_the_peak_of_the_schedule_that_continues(copied
     assert f"it was {before:.2g} at step 60" in said
 
 
+@pytest.mark.slow
 def test_the_schedule_counts_from_the_checkpoint_with_its_warmup_and_length(copied_run):
     run, recipe = copied_run
     change = ("length=8 steps", "step.schedule.warmup=4 steps", "step.optimizer.learning_rate=0.004")
@@ -154,6 +158,7 @@ def test_the_schedule_counts_from_the_checkpoint_with_its_warmup_and_length(copi
     assert rates == pytest.approx([0.001, 0.002, 0.003, 0.004, 0.004, 0.003, 0.002, 0.001])
 
 
+@pytest.mark.slow
 def test_other_data_begin_with_their_first_example_and_the_schedule_goes_on(tmp_path, copied_run):
     run, _ = copied_run
     recipe = small_recipe(tmp_path / "new")
@@ -182,6 +187,7 @@ def test_the_best_is_forgotten_only_where_it_is_said(copied_run):
     assert newest_state(run).best["step"] == 62
 
 
+@pytest.mark.slow
 def test_a_longer_sentence_than_the_learned_positions_hold_is_refused(tmp_path):
     changes = {"model.positions": "learned", "length": "2 steps", "step.schedule.warmup": "1 steps"}
     recipe = small_recipe(tmp_path, **changes, **{"evaluate.every": "9 steps"})
@@ -200,6 +206,7 @@ def test_other_data_are_checked_before_the_run_is_touched(tmp_path, copied_run):
     assert newest_state(run).origin == {}
 
 
+@pytest.mark.slow
 def test_where_nothing_was_saved_there_is_nothing_to_reset(tmp_path):
     changes = {"length": "2 steps", "step.schedule.warmup": "1 steps", "evaluate.every": "9 steps"}
     recipe, run = small_recipe(tmp_path, **changes), tmp_path / "run"

@@ -54,6 +54,7 @@ def test_what_must_not_change_is_named_when_a_run_goes_on(recipe, tmp_path):
     assert newest_state(run).step == 4
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_its_data_was_moved(tmp_path):
     run = train(small_recipe(tmp_path / "old", **SHORT), out=tmp_path / "run").run
     (tmp_path / "old").rename(tmp_path / "new")
@@ -120,6 +121,7 @@ def test_a_run_that_is_older_than_some_settings_goes_on(copied_run, monkeypatch)
         train(recipe, out=run, resume=True, overrides=["data.temperature=5"])
 
 
+@pytest.mark.slow
 def test_a_longer_length_goes_on(copied_run):
     run, recipe = copied_run
     metrics = log(run, "metrics")
@@ -169,6 +171,7 @@ def test_a_run_that_patience_ended_says_so_at_its_end_and_where_it_is_resumed(tm
     assert [text for text in texts if "patience" in text] == [f"nothing to do: the run is at step 8, {why}"]
 
 
+@pytest.mark.slow
 def test_what_was_written_after_the_checkpoint_is_cut_off_and_comes_again(copied_run, trained_run):
     run, recipe = copied_run
     shutil.rmtree(run / "checkpoints" / step_name(60))
@@ -252,6 +255,7 @@ def test_what_was_found_before_an_evaluation_at_the_same_step_is_not_forgotten_w
     ]
 
 
+@pytest.mark.slow
 def test_a_run_that_never_saved_begins_again_with_empty_logs_and_a_new_tokenizer(tmp_path):
     recipe = small_recipe(tmp_path, **SHORT, **{"data.transforms": [{"kind": "length", "min": 4}]})
     with pytest.raises(KeyboardInterrupt):
@@ -266,6 +270,7 @@ def test_a_run_that_never_saved_begins_again_with_empty_logs_and_a_new_tokenizer
     assert (tmp_path / "run" / "tokenizer" / "sentencepiece.model").read_bytes() != before
 
 
+@pytest.mark.slow
 def test_a_run_that_began_anew_says_so(recipe, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         train(recipe, out=tmp_path / "run", progress=StopsAt(step=3))

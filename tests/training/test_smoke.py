@@ -10,6 +10,7 @@ from trimtab.training import smoke as stage
 from trimtab.training.smoke import small, tell
 
 
+@pytest.mark.slow
 def test_a_line_that_works_learns_one_window_by_heart(tmp_path):
     assert smoke(small_recipe(tmp_path)) < 1.0
 
@@ -97,6 +98,7 @@ def test_factors_of_layers_and_of_groups_stay(tmp_path):
     assert small(recipe, most=2048).step.optimizer == recipe.step.optimizer
 
 
+@pytest.mark.slow
 def test_it_tells_how_the_loss_falls(tmp_path):
     told, texts = Told(), []
     told.message = texts.append

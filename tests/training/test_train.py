@@ -12,6 +12,7 @@ def test_the_loss_falls(trained_run):
     assert np.mean(losses[-5:]) < 0.6 * np.mean(losses[:5])
 
 
+@pytest.mark.slow
 def test_a_step_that_is_not_a_number_is_skipped_counted_and_told_and_leaves_the_weights_alone(tmp_path):
     line = small_line(tmp_path, **{"length": "5 steps", "evaluate.every": "50 steps"})
     line.poison(from_step=3, until_step=4)
@@ -47,6 +48,7 @@ def test_skipped_steps_leave_the_moments_alone(tmp_path):
     assert all(equal(moments[0], later) for later in moments[1:])
 
 
+@pytest.mark.slow
 def test_the_run_ends_when_patience_does_and_its_best_checkpoint_is_kept(tmp_path):
     changes = {
         "length": "100 steps",
@@ -93,6 +95,7 @@ def test_the_rate_of_a_run_in_epochs_follows_its_schedule_down_to_zero(tmp_path)
     assert rates[-1] < 0.1 * max(rates)
 
 
+@pytest.mark.slow
 def test_the_best_evaluation_is_saved_even_where_no_checkpoint_is_due(tmp_path):
     line = small_line(
         tmp_path, **{"length": "16 steps", "evaluate.every": "8 steps", "checkpoint.every": "100 steps"}
@@ -108,6 +111,7 @@ def test_the_best_evaluation_is_saved_even_where_no_checkpoint_is_due(tmp_path):
     assert line.recorder.store.at(8).load_state().best["step"] == 8
 
 
+@pytest.mark.slow
 def test_asked_to_stop_it_ends_after_the_step_at_hand_with_a_checkpoint_and_no_evaluation(tmp_path):
     line = small_line(tmp_path, **{"evaluate.every": "50 steps", "checkpoint.every": "50 steps"})
     line.told.watch = lambda step: step == 6 and setattr(line.recorder, "must_stop", True)

@@ -135,6 +135,7 @@ def collapse(parts):
     parts.model.decoder.norm.bias.copy_(10 * parts.model.output_matrix[parts.datasets.tokenizer.end])
 
 
+@pytest.mark.slow
 def test_training_on_lines_that_do_not_belong_together_is_found(tmp_path):
     recipe = small_recipe(tmp_path)
     for name in ("train.de", "dev.de"):
@@ -188,6 +189,7 @@ def test_a_run_that_recovers_ends_well_and_its_log_remembers(line):
     assert [(each["code"], each["severity"]) for each in line.log("findings")] == [("E901", "warning")]
 
 
+@pytest.mark.quick("texts")
 @pytest.mark.parametrize(
     ("changes", "told"),
     [({}, False), (PAIRS, False), ({**PAIRS, "evaluate.metrics": ["perplexity", "chrf"]}, True)],

@@ -49,6 +49,7 @@ def validated(run):
     return last["loss"]
 
 
+@pytest.mark.slow
 def test_with_the_same_vocabulary_the_loss_goes_on_where_it_was(trained_run, vocabulary, tmp_path):
     parts = started(tmp_path, f"{trained_run}@last", vocabulary)
     assert loss_at_start(parts) == validated(trained_run)

@@ -41,6 +41,7 @@ def test_a_quadratic_has_the_noise_scale_that_follows_from_its_noise(curvature):
     assert found.more_targets == pytest.approx(1 + 128 / found.noise_scale)
 
 
+@pytest.mark.slow
 def test_about_as_many_intervals_as_they_promise_hold_the_true_value():
     start = torch.full((DIM,), 0.1)
     true = DIM * SIGMA**2 / float(start.square().sum())

@@ -125,6 +125,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.slow
 def test_a_right_trim_passes(translator, language_model):
     for trimmed in (translator, language_model):
         report = trimmed.report(trimmed.folder)

@@ -14,6 +14,7 @@ def vocabulary(request):
     return SentencePieceVocabulary(spm(request.param), "m")
 
 
+@pytest.mark.quick("bpe")
 def test_what_a_text_needs_stays_with_the_letters_of_its_alphabet_up_to_a_multiple_of_eight(vocabulary):
     change = select(vocabulary, [TEXT], size=None, least=1)
     kept = {*change.new_ids}

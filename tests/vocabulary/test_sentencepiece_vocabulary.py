@@ -17,6 +17,7 @@ def trimmed(vocabulary, text=TEXT, *, closed=True):
     return vocabulary.trimmed(kept), {old: new for new, old in enumerate(kept)}
 
 
+@pytest.mark.quick("bpe")
 @KINDS
 def test_a_text_whose_pieces_are_kept_is_split_as_before(kind):
     old = SentencePieceVocabulary(spm(kind, byte_fallback=True), "m")
@@ -33,6 +34,7 @@ def test_byte_pair_encoding_without_the_ancestors_of_its_pieces_splits_otherwise
     assert new.encode(TEXT) != [[ids[id] for id in row] for row in old.encode(TEXT)]
 
 
+@pytest.mark.slow
 def test_everything_but_the_pieces_stays_as_it_was():
     old = SentencePieceVocabulary(spm(normalization_rule_name="nfkc_cf"), "m")
     new, _ = trimmed(old)
@@ -44,6 +46,7 @@ def test_everything_but_the_pieces_stays_as_it_was():
     assert new.processor.normalize("ÄHNLICH ﬁ") == old.processor.normalize("ÄHNLICH ﬁ")
 
 
+@pytest.mark.quick("bpe")
 @KINDS
 def test_new_pieces_shorten_the_text_and_nearly_all_are_used_in_it(kind):
     old = SentencePieceVocabulary(spm(kind, side=0, size=400, byte_fallback=True), "m")
@@ -71,6 +74,7 @@ def test_a_new_piece_comes_from_the_pieces_or_the_bytes_that_spelled_it(kind):
     assert not any(new.piece(id).startswith("<0x") for row in new.encode(["日本"]) for id in row)
 
 
+@pytest.mark.slow
 def test_tags_and_bytes_are_protected():
     vocabulary = SentencePieceVocabulary(spm(byte_fallback=True, control_symbols="<2de>"), "m")
     named = {vocabulary.piece(id) for id in vocabulary.protected}

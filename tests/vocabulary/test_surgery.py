@@ -15,6 +15,7 @@ def texts(tmp_path):
     return [write_text(tmp_path / f"text.{side}", lines(side)[:20]) for side in (0, 1)]
 
 
+@pytest.mark.slow
 def test_a_trimmed_run_translates_as_before(trained_run, texts, tmp_path):
     report = trim_vocabulary(trained_run, keep_text=texts, out=tmp_path / "small")
     assert report.gate.same_split == report.gate.lines == 40
@@ -52,6 +53,7 @@ def test_a_run_starts_warm_from_an_extended_one_with_its_pieces(
     assert found.model.warm_start is not None
 
 
+@pytest.mark.slow
 def test_without_a_text_a_size_is_proven_on_the_demo_s_sample(tmp_path):
     report = trim_vocabulary(gpt2(tmp_path / "gpt2"), size=500, out=tmp_path / "small")
     assert report.sides["shared"].after == 500
@@ -59,6 +61,7 @@ def test_without_a_text_a_size_is_proven_on_the_demo_s_sample(tmp_path):
     assert report.gate.positions > 100
 
 
+@pytest.mark.slow
 def test_nothing_is_written_where_the_gate_finds_something(trained_run, texts, tmp_path, monkeypatch):
     def wrong(*given, **options):
         from dataclasses import replace

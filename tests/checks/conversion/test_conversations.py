@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from tests.checks.conversion.made import made
 from tests.checks.conversion.test_language_model import AXOLOTL
 from tests.pretrained_folder import pretrained_folder
@@ -35,6 +37,7 @@ def test_what_is_done_otherwise_is_said():
     assert "name a validation file" in notes
 
 
+@pytest.mark.slow
 def test_a_configuration_of_llamafactory_becomes_a_recipe_that_trains(tmp_path):
     from trimtab.launch import train
 

@@ -51,6 +51,7 @@ def check_edit(text, edit, syntax, parse):
     assert new.count("\n") == new.count("\r\n") or "\r\n" not in text
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_an_edit_of_yaml_changes_that_key_and_no_line_that_is_not_next_to_it(data):
@@ -60,6 +61,7 @@ def test_an_edit_of_yaml_changes_that_key_and_no_line_that_is_not_next_to_it(dat
     check_edit(text, edit, yaml_syntax, parsed_yaml)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_an_edit_of_json_changes_that_key_and_no_line_that_is_not_next_to_it(data):

@@ -93,6 +93,7 @@ def test_a_recipe_has_too_many_values_for_check_where_it_has_for_train(monkeypat
     assert (checked == ["too many values"]) == bool(over)
 
 
+@pytest.mark.slow
 def test_a_recipe_has_too_long_paths_for_check_where_it_has_for_train(monkeypatch, tmp_path):
     path = tmp_path / "run.yaml"
     path.write_text(MANY)

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ def test_characters_are_counted_with_spaces():
     assert outside("a b", "ä")
 
 
+@pytest.mark.slow
 @given(st.text("ab \t\u3000", max_size=14), st.integers(0, 3), st.integers(1, 6))
 @settings(max_examples=300, deadline=None)
 def test_words_are_those_of_the_slow_twin(text, least, more):

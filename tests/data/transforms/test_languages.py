@@ -35,6 +35,7 @@ def judged():
     return judge
 
 
+@pytest.mark.slow
 def test_a_side_in_another_language_is_found(judged):
     assert not judged(EN, DE)
     assert judged(FR, DE)

@@ -125,6 +125,7 @@ def test_a_text_in_one_language_is_no_copy(tmp_path):
     assert reasons(plan_transforms(configs, corpora, cache=tmp_path), corpora) == [["copy", ""], [""]]
 
 
+@pytest.mark.slow
 def test_languages_are_exchanged_where_a_corpus_is_read_the_other_way(tmp_path):
     pytest.importorskip("py3langid")
     one, other = (SENTENCE, SATZ), (SATZ, SENTENCE)

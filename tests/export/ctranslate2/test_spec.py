@@ -44,6 +44,7 @@ def with_changed_spec(model, folder, change=lambda spec: None, **said):
     return target.as_users_open_it(folder)
 
 
+@pytest.mark.slow
 def test_nothing_otherwise_is_exact(loaded, lines, tmp_path):
     assert compare_translations(loaded, with_changed_spec(loaded, tmp_path), lines).worst_token < BOUND / 5
 
@@ -60,6 +61,7 @@ def test_a_table_of_positions_that_is_not_written_becomes_another_one(loaded, li
     assert found.worst_token > 0.1
 
 
+@pytest.mark.slow
 def test_a_decoder_without_positions_has_a_table_of_zeros(loaded, lines, tmp_path):
     model = variant(loaded, decoder_positions="none")
     spec = model_spec(model.model, num_source_ids=model.tokenizers.source.num_ids)
@@ -122,6 +124,7 @@ def test_without_a_copy_int8_would_change_the_model(loaded):
     assert not torch.equal(before, shared)
 
 
+@pytest.mark.slow
 def test_the_vector_of_padding_need_not_be_zero(loaded, lines, tmp_path):
     """The trap of converters that take it to be: scores differ by 0.16 in silence. Here it is a row like others."""
     pad = loaded.tokenizers.target.pad

@@ -38,6 +38,7 @@ def folder(exported):
     return exported.folder
 
 
+@pytest.mark.slow
 def test_it_is_a_target_and_gives_what_can_be_compared(folder):
     assert isinstance(build_target("ctranslate2"), Target)
     assert isinstance(CTranslate2().as_users_open_it(folder), TranslatesLines)
@@ -123,6 +124,7 @@ def test_what_needs_the_scores_of_single_steps_is_refused_by_name(trained_run, f
             wanted()
 
 
+@pytest.mark.slow
 def test_an_export_that_is_spoiled_leaves_no_folder(trained_run, tmp_path, monkeypatch):
     class Spoiling(CTranslate2):
         def write(self, model, folder):

@@ -33,6 +33,7 @@ def likelihood(own, ids) -> float:
     return sum(own.inner.processor.get_score(id) for id in ids)
 
 
+@pytest.mark.quick("bpe")
 def test_real_texts_have_the_same_ids_but_for_ties_and_come_back(both):
     own, theirs = both
     rows = own.ids(LINES + TEXTS)

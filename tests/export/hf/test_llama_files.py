@@ -26,6 +26,7 @@ def change(folder, name="config.json", **values) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
 
 
+@pytest.mark.slow
 def test_what_an_export_writes_passes(exported_text):
     check(exported_text)
 

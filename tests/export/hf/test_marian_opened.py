@@ -13,6 +13,7 @@ def opened(exported_run):
     return build_target("hf").as_users_open_it(exported_run)
 
 
+@pytest.mark.slow
 def test_the_library_s_search_keeps_the_limit_of_each_row_and_its_order(trained_run, opened):
     tokenizer = load_model(str(trained_run), device="cpu").tokenizer
     rows = tokenizer.encode([pair[0] for pair in small_pairs(20, seed=8)])

@@ -38,6 +38,7 @@ def made(folder, *, symbols=(), model="unigram"):
     return own, open_tokenizer(folder)
 
 
+@pytest.mark.quick("bpe")
 def test_real_lines_have_the_same_ids_and_the_same_text_again(plain):
     own, theirs = plain
     rows = own.encode(REAL)
@@ -50,6 +51,7 @@ def test_text_that_is_spelled_like_a_symbol_is_text(plain):
     assert theirs(HOSTILE)["input_ids"] == own.encode(HOSTILE)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=30))
 def test_so_is_any_text_that_does_not_begin_with_a_language_code(plain_unigram, text):
@@ -75,6 +77,7 @@ def test_spaces_before_punctuation_stay(plain):
     assert theirs.decode(row, skip_special_tokens=True) == "a , b . don 't"
 
 
+@pytest.mark.slow
 def test_tags_written_before_a_line_are_the_ids_that_the_training_put_there(tagged):
     own, theirs = tagged
     lines = REAL[:200]

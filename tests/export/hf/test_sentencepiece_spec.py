@@ -22,6 +22,7 @@ def test_pieces_are_those_that_the_library_tells(kind):
     assert spec.model == {"unigram": "unigram", "bpe": "bpe", "bytes": None}[kind]
 
 
+@pytest.mark.quick("False")
 @pytest.mark.parametrize("exact", [True, False])
 def test_what_is_done_to_a_text_is_what_the_model_was_trained_with(exact):
     options = {
@@ -35,6 +36,7 @@ def test_what_is_done_to_a_text_is_what_the_model_was_trained_with(exact):
     assert not spec.space_behind
 
 
+@pytest.mark.slow
 def test_models_of_words_and_those_with_the_space_behind_are_seen():
     assert SentencePieceSpec.of(trained(model_type="word")).model is None
     assert SentencePieceSpec.of(trained(treat_whitespace_as_suffix=True)).space_behind

@@ -27,6 +27,7 @@ def pairs(trained_run):
     return [Ragged.of(tokenizer.encode(side)) for side in sides]
 
 
+@pytest.mark.slow
 def test_each_token_has_the_log_probability_that_the_trainer_gives(trained_run, onnx_run, pairs):
     ours = token_log_probabilities(load_model(f"{trained_run}@last", device="cpu"), *pairs)
     engine = open_onnx(onnx_run)

@@ -103,6 +103,7 @@ def test_every_pair_of_positions_with_every_norm_comes_out_exact(loaded, tmp_pat
     assert found.passed
 
 
+@pytest.mark.quick("float16-0.02")
 @pytest.mark.parametrize(("kind", "most"), [("float16", 0.02), ("int8", 0.3), ("int8_reduced", 0.6)])
 def test_rounded_weights_are_near_the_exact_ones_and_take_less_room(loaded, tmp_path, kind, most):
     exact = gate(loaded, tmp_path / "exact")
@@ -143,6 +144,7 @@ def test_it_is_a_target_and_gives_what_can_be_compared(onnx_run):
     assert is_export(onnx_run)
 
 
+@pytest.mark.slow
 def test_it_translates_and_evaluates_like_its_run(trained_run, onnx_run):
     run = f"{trained_run}@last"
     lines = [*LINES, "", " ".join(LINES[:12]), "the </s> ship <pad>"]
@@ -229,6 +231,7 @@ def test_the_card_names_the_code_that_prints_a_translation_and_the_limits_of_the
     assert "8 bits" not in said["float32"]
 
 
+@pytest.mark.slow
 def test_whoever_has_onnxruntime_alone_can_translate_with_it(onnx_run, tmp_path):
     """As the page for users does it: greedy, without trimtab."""
     (code,) = re.findall(r"(?s)```python\n(.*?)```", PAGE.read_text(encoding="utf-8"))

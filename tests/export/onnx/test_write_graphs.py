@@ -33,6 +33,7 @@ def test_every_opset_that_is_tried_computes_what_the_trainer_does(model, tmp_pat
         assert 0 < worst_difference(model, tmp_path) < 1e-5
 
 
+@pytest.mark.slow
 def test_the_oldest_that_agrees_is_taken_and_nothing_else_is_left(model, tmp_path):
     write_graphs(model, tmp_path, kind="float32")
     assert sorted(os.listdir(tmp_path)) == FILES

@@ -106,6 +106,7 @@ def test_the_run_its_export_and_its_base_with_either_translate_alike(adapted, ex
         load_translator(str(exported))
 
 
+@pytest.mark.slow
 def test_an_adapter_of_a_base_in_4_bits_says_so_beside_another(adapted, exported, tmp_path, caplog):
     shutil.copytree(exported, tmp_path / "peft")
     recipe = tmp_path / "peft" / "trimtab" / "trained.yaml"
@@ -119,6 +120,7 @@ def test_an_adapter_of_a_base_in_4_bits_says_so_beside_another(adapted, exported
     assert "E904" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_merge_is_proven_by_transformers_and_is_not_the_base(adapted, tmp_path, few):
     assert export_model(str(adapted), out=tmp_path / "merged", **few).gate.passed
     merged, base = (
@@ -129,6 +131,7 @@ def test_a_merge_is_proven_by_transformers_and_is_not_the_base(adapted, tmp_path
     assert not torch.equal(merged[name], base[name])
 
 
+@pytest.mark.slow
 def test_adapters_of_other_tools_and_other_weights_are_refused_by_name(adapted, exported, tmp_path):
     shutil.copytree(exported, tmp_path / "peft")
     shutil.rmtree(tmp_path / "peft" / "trimtab")

@@ -48,6 +48,7 @@ def test_the_code_of_the_card_runs(folder):
     assert done.stdout.startswith("Once")
 
 
+@pytest.mark.slow
 def test_trimtab_itself_opens_no_program_since_that_would_unpickle_it(folder):
     with pytest.raises(InputError, match="PyTorch unpickles parts of them"):
         load_generator(str(folder), device="cpu")

@@ -96,6 +96,7 @@ def test_loss_and_gradient_are_those_of_transformers(made, family):
         assert torch.allclose(each, wanted, atol=1e-5, rtol=1e-4), name
 
 
+@pytest.mark.quick("gpt2")
 @pytest.mark.parametrize("family", families(CAUSAL, quick=QUICK))
 def test_prompts_of_different_lengths_continue_as_generate_does(made, family):
     """Rows are filled up on their left, and some end before the others."""

@@ -138,6 +138,7 @@ def own_gradients(model):
     return found
 
 
+@pytest.mark.quick("marian")
 @pytest.mark.parametrize("family", families(("marian", "bert", "distilbert"), quick=("marian", "bert")))
 def test_an_adapter_comes_back_from_its_files_and_merged_computes_the_same(family, tmp_path):
     parts = filled_parts(tmp_path / "one", family)
@@ -163,6 +164,7 @@ def test_an_adapter_comes_back_from_its_files_and_merged_computes_the_same(famil
             torch.testing.assert_close(one.eval()(batch), other.eval()(batch), atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_matrices_that_a_model_does_not_have_are_named(tmp_path):
     parts = filled_parts(tmp_path / "one", "marian")
     folder = saved(parts, tmp_path / "adapter")

@@ -60,6 +60,7 @@ def loss_and_gradient(parts, cuts):
     }
 
 
+@pytest.mark.quick("t5")
 @pytest.mark.parametrize("family", families(SEQ2SEQ, quick=("marian", "t5")))
 def test_a_window_has_one_loss_and_one_gradient_however_it_is_cut(made, family):
     _, parts = made(family)
@@ -94,6 +95,7 @@ def test_loss_and_tokens_are_those_of_transformers(made, family):
     assert loss_and_gradient(parts, 1)[0] == pytest.approx(total / own.num_targets, abs=1e-5)
 
 
+@pytest.mark.quick("marian")
 @pytest.mark.parametrize("family", families(SEQ2SEQ, quick=("marian", "nllb")))
 def test_translations_are_those_of_generate(made, family):
     folder, parts = made(family)

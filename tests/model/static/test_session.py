@@ -141,6 +141,7 @@ def test_a_session_that_is_fed_at_once_stays_plain():
     assert launches.shapes == []
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_no_call_waits_for_the_device():
     # Tensors of this device have no values: whatever reads one on the host fails.

@@ -49,6 +49,7 @@ def closed_form(first, seen, ema):
     return total
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.builds(Ema, decay=st.floats(0, 0.99999), warmup=st.booleans(), every=st.integers(1, 4)),

@@ -105,6 +105,7 @@ def test_an_optimizer_without_such_states_is_refused():
         build_optimizer(Lion(), model_of(torch.float32), on_host=True)
 
 
+@pytest.mark.slow
 def test_a_run_trains_the_same_with_states_on_the_host(tmp_path):
     from tests.small_run import small_parts
 

@@ -12,6 +12,7 @@ from trimtab.tasks.classification.classifier import load_classifier
 from trimtab.tasks.classification.labels import LABELS_FILE
 
 
+@pytest.mark.slow
 def test_lines_get_their_labels_in_order_whatever_is_beside_them(label_run, monkeypatch):
     monkeypatch.setattr(stage, "LINES_AT_ONCE", 7)
     classifier = trimtab.load_classifier(str(label_run))

@@ -52,6 +52,7 @@ def test_a_replay_makes_nothing_that_a_run_has_lost(label_run, tmp_path, name):
     assert sorted(run.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_spoilt_steps_are_refused_and_their_lines_written_down(parts, tmp_path, monkeypatch):
     recipe = label_recipe(tmp_path, length="20 steps")
     forward = type(parts.model).encode
@@ -70,6 +71,7 @@ def test_spoilt_steps_are_refused_and_their_lines_written_down(parts, tmp_path, 
     assert line["place"].endswith(f"train.tsv:{line['line']}")
 
 
+@pytest.mark.slow
 def test_smoke_overfits_one_batch(tmp_path):
     assert smoke(label_recipe(tmp_path)) < 0.6
 

@@ -20,6 +20,7 @@ def listed(tmp_path_factory):
     return write_boxes(tmp_path_factory.mktemp("listed"), 4, seed=5)
 
 
+@pytest.mark.slow
 def test_each_image_has_its_objects_in_the_order_given(detector, listed):
     paths = sorted((listed.parent / "images").iterdir())
     found = [*detector.detect([*paths, np.asarray(Image.open(paths[0]))])]
@@ -76,6 +77,7 @@ def test_a_drawn_image_has_the_size_of_the_image(detector, listed):
         assert np.abs(np.asarray(shown, int) - np.asarray(image.convert("RGB"), int)).max() > 0
 
 
+@pytest.mark.quick("nms-soft")
 @pytest.mark.parametrize(("key", "value"), [("score_threshold", 1.5), ("nms", "soft")])
 def test_values_that_cannot_be_are_refused(box_run, key, value):
     with pytest.raises(InputError):

@@ -37,6 +37,7 @@ def test_the_graph_finds_what_the_detector_finds_on_canvases_that_it_was_not_tra
     assert found.boxes[0] == pytest.approx(expected, abs=0.05)
 
 
+@pytest.mark.quick("hf")
 @pytest.mark.parametrize("to", ["hf", "ctranslate2"])
 def test_other_targets_are_refused(box_run, tmp_path, to):
     with pytest.raises(InputError, match="is a detector"):

@@ -13,6 +13,7 @@ def detector(box_run):
     return load_detector(box_run, device="cpu", score_threshold=0.5)
 
 
+@pytest.mark.slow
 def test_a_list_is_scored_and_what_was_not_used_is_named(detector, tmp_path):
     listed = write_boxes(tmp_path, 3, seed=5)
     tree = json.loads(listed.read_text())

@@ -24,6 +24,7 @@ def new(**changes):
     return Detector(DetectorModel(**{**SMALL_MODEL, **changes}), num_labels=2, seed=9)
 
 
+@pytest.mark.slow
 def test_all_weights_or_those_of_the_backbone_are_taken(old):
     whole, part = new(), new(architecture="rt_detr_v2", dim=32)
     said = take_run(old, whole, part="all", name="run", same_categories=True)

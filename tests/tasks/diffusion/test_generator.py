@@ -10,6 +10,7 @@ def generator(diffusion_run):
     return load_image_generator(diffusion_run)
 
 
+@pytest.mark.slow
 def test_an_image_follows_from_seed_place_and_class_alone(generator):
     whole = generator.sample(["disk", "square", "disk"])
     assert whole.shape == (3, 16, 16, 1)

@@ -9,6 +9,7 @@ from trimtab.errors import InputError
 from trimtab.launch import train
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_counted_with_its_line_and_in_a_validation_set_an_error(tmp_path, own_cache):
     recipe = image_recipe(tmp_path)
     (tmp_path / "train" / "3.png").write_bytes(b"damaged")

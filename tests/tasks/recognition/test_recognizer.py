@@ -10,6 +10,7 @@ from trimtab.tasks.recognition.recognizer import load_recognizer
 from trimtab.tasks.recognition.task import take_weights
 
 
+@pytest.mark.slow
 def test_a_recognizer_reads_files_arrays_and_images_alike(image_run, tmp_path):
     recognizer = load_recognizer(image_run)
     image = draw_line("123")

@@ -18,6 +18,7 @@ def test_what_it_gives_a_run_is_what_every_run_asks_for(parts):
     assert isinstance(parts.stepper.loss, ComputesLoss)
 
 
+@pytest.mark.quick("opened")
 @pytest.mark.parametrize("which", ["opened", "opened_both"])
 def test_no_check_before_the_first_step_finds_anything(which, request):
     parts = build(*request.getfixturevalue(which))

@@ -69,6 +69,7 @@ def test_metrics_of_translations_are_those_that_the_recipe_names_in_its_order(tm
     assert len(found.lines) == len(found.outputs) == 7
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 99), min_size=1, max_size=4), min_size=1, max_size=9), st.integers(0, 20)

@@ -26,6 +26,7 @@ def everything_twice(objective, packs, *, scale=None):
         (objective(pack).objective / targets).backward()
 
 
+@pytest.mark.quick("number_of_packs")
 @pytest.mark.parametrize("wrong", [mean_of_means, number_of_packs, everything_twice])
 def test_a_wrong_divisor_is_found(parts, monkeypatch, wrong):
     monkeypatch.setattr(cut, "accumulate", wrong)
@@ -71,6 +72,7 @@ def test_nothing_is_found_where_nothing_is_wrong(parts):
     assert list(cut_two_ways(parts)) == []
 
 
+@pytest.mark.slow
 def test_packs_of_one_large_shape_are_cut_as_small_as_the_window_is(parts_with):
     parts = parts_with(step={"tokens_per_step": 1 << 13, "tokens_per_micro_batch": 1 << 13})
     parts.batching.shape = shape_for(parts.recipe, parts.datasets.lengths, packed=True)

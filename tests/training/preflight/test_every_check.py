@@ -15,6 +15,7 @@ def found(parts):
     return [(finding.code, finding.severity) for finding in preflight(parts)]
 
 
+@pytest.mark.slow
 def test_weights_moments_gradients_and_mode_are_left_as_they_were(tmp_path):
     line = small_line(tmp_path, **{"length": "3 steps", "evaluate.every": "50 steps"})
     line.train()
@@ -28,6 +29,7 @@ def test_weights_moments_gradients_and_mode_are_left_as_they_were(tmp_path):
     assert line.parts.model.training
 
 
+@pytest.mark.slow
 def test_a_tokenizer_of_another_script_is_found(tmp_path):
     foreign = ["корабль идёт по морю", "ветер поднимает парус", "капитан видит берег"]
     config = SentencePieceTokenizer.model_construct(
@@ -41,6 +43,7 @@ def test_a_tokenizer_of_another_script_is_found(tmp_path):
     assert ["source" in unknown[0].message, "target" in unknown[1].message] == [True, True]
 
 
+@pytest.mark.slow
 def test_an_error_of_preflight_ends_the_run_before_its_first_step(tmp_path):
     recipe = small_recipe(tmp_path, **{"data.transforms": [{"kind": "length", "min": 6}]})
     with pytest.raises(RunFailed, match="nothing was trained: D202 examples-dropped"):
@@ -49,6 +52,7 @@ def test_an_error_of_preflight_ends_the_run_before_its_first_step(tmp_path):
     assert "D202" in (tmp_path / "run" / "findings.jsonl").read_text()
 
 
+@pytest.mark.slow
 def test_a_validation_set_without_tags_is_told_where_training_has_some(tmp_path):
     assert found(small_parts(tmp_path, **{"data.train.0.tags": ["<plain>"]})) == [("D204", "warning")]
 
@@ -68,6 +72,7 @@ def test_gradients_of_a_batch_that_did_not_fit_are_taken_away(parts):
     assert all(parameter.grad is None for parameter in parts.stepper.optimizer.parameters)
 
 
+@pytest.mark.slow
 def test_no_check_leaves_a_trace_on_weights_mode_or_random_numbers(parts):
     weights, drawn = snapshot(parts.model.state_dict()), torch.get_rng_state()
     parts.model.encoder.eval()

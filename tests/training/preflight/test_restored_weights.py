@@ -42,6 +42,7 @@ def test_weights_and_tables_come_back_even_after_a_failure(parts):
     assert equal(before, tensors)
 
 
+@pytest.mark.quick("changes0")
 @pytest.mark.parametrize(
     "changes",
     [

@@ -231,6 +231,7 @@ def test_a_script_that_is_too_long_is_given_up_and_says_so():
     assert told.events
 
 
+@pytest.mark.slow
 def test_functions_that_call_one_another_many_times_are_given_up():
     text = "\n".join(f"def f{n}():\n" + f"    f{n + 1}()\n" * 12 for n in range(8))
     assert not flow(text + "\nf0()").is_whole
