@@ -21,3 +21,30 @@ def test_every_task_of_the_settings_has_one(tmp_path):
     recipe, _ = small_sources(tmp_path)
     for name in TASKS:
         assert task_of(recipe.model_copy(update={"task": name})).name == name
+
+WITHOUT_PILLOW = """
+import sys
+
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("PIL", "scipy"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+sys.meta_path.insert(0, Missing())
+import trimtab.demo.run
+import trimtab.launch
+"""
+
+
+def test_tasks_on_text_need_no_package_for_images():
+    """The README's demo is installed without the extra `vision`."""
+    subprocess.run([sys.executable, "-c", WITHOUT_PILLOW], check=True)
+
+
+@pytest.mark.parametrize("task", ["recognition", "detection", "diffusion"])
+def test_a_task_on_images_says_which_extra_it_needs(monkeypatch, task):
+    monkeypatch.setattr("trimtab.tasks.task_of.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"Pillow[\s\S]*trimtab\[vision\]"):
+        task_of(SimpleNamespace(task=task))

@@ -1,15 +1,14 @@
 """The task of a recipe: the one place where it is looked at."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, assert_never
 
 from trimtab.config.run import Recipe
+from trimtab.errors import input_error
 from trimtab.progress import Progress
 from trimtab.tasks.classification.task import CLASSIFICATION
-from trimtab.tasks.detection.task import DETECTION
-from trimtab.tasks.diffusion.task import DIFFUSION
 from trimtab.tasks.language_model.task import LANGUAGE_MODEL
-from trimtab.tasks.recognition.task import RECOGNITION
 from trimtab.tasks.task import Task
 from trimtab.tasks.translation.task import TRANSLATION
 
@@ -24,13 +23,33 @@ def task_of(recipe: Recipe) -> Task:
         case "classification":
             return CLASSIFICATION
         case "recognition":
+            _check_pillow(recipe)
+            from trimtab.tasks.recognition.task import RECOGNITION
+
             return RECOGNITION
         case "detection":
+            _check_pillow(recipe)
+            from trimtab.tasks.detection.task import DETECTION
+
             return DETECTION
         case "diffusion":
+            _check_pillow(recipe)
+            from trimtab.tasks.diffusion.task import DIFFUSION
+
             return DIFFUSION
         case _:
             assert_never(recipe.task)
+
+
+def _check_pillow(recipe: Recipe) -> None:
+    """InputError where the package that opens images is missing, which tasks on text do without."""
+    if find_spec("PIL") is None:
+        raise input_error(
+            f"task: {recipe.task} needs the package Pillow",
+            got="an environment without it",
+            allowed="an environment with the extra `vision`",
+            fix='pip install "trimtab[vision]"',
+        )
 
 
 def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) -> Any:
