@@ -1,8 +1,12 @@
+import subprocess
+import sys
+
 import pytest
 
 from tests.language_run import language_sources
 from tests.small_run import small_sources
 from trimtab.config.task_facts import TASKS
+from trimtab.errors import InputError
 from trimtab.tasks.language_model.task import LANGUAGE_MODEL
 from trimtab.tasks.task_of import task_of
 from trimtab.tasks.translation.task import TRANSLATION
@@ -21,6 +25,7 @@ def test_every_task_of_the_settings_has_one(tmp_path):
     recipe, _ = small_sources(tmp_path)
     for name in TASKS:
         assert task_of(recipe.model_copy(update={"task": name})).name == name
+
 
 WITHOUT_PILLOW = """
 import sys
@@ -44,7 +49,8 @@ def test_tasks_on_text_need_no_package_for_images():
 
 
 @pytest.mark.parametrize("task", ["recognition", "detection", "diffusion"])
-def test_a_task_on_images_says_which_extra_it_needs(monkeypatch, task):
+def test_a_task_on_images_says_which_extra_it_needs(monkeypatch, tmp_path, task):
+    recipe, _ = small_sources(tmp_path)
     monkeypatch.setattr("trimtab.tasks.task_of.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"Pillow[\s\S]*trimtab\[vision\]"):
-        task_of(SimpleNamespace(task=task))
+        task_of(recipe.model_copy(update={"task": task}))
