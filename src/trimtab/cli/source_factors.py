@@ -20,7 +20,7 @@ Factors = Annotated[
         "--factors",
         metavar="NAME=FILE",
         help="Source factors of the text, a value for each word, as in `data.source_factors`; repeatable. Without it, "
-        "lines have them behind each word: word|value.",
+        "the values follow each word: word|value.",
     ),
 ]
 

@@ -74,8 +74,8 @@ class ParallelFiles(Settings):
     """Files with the source factors of this corpus, by the `name` of each in `data.source_factors`: `{pos: train.pos}`.
     Each has a line for each pair, and in it one value for each source word that white space separates."""
     factor_separator: str | None = None
-    """In place of `factors`: the source has its factors behind each word, in their order, separated by this: `|` as in
-    files of Marian, `￨` as in those of OpenNMT."""
+    """In place of `factors`: each word of the source is followed by its factors, in their order, separated by this:
+    `|` as in files of Marian, `￨` as in those of OpenNMT."""
     tags: tuple[str, ...] = ()
     """Symbols put before each source line, such as `<ui>`; each becomes one piece of the vocabulary."""
 

@@ -131,15 +131,13 @@ class Generator:
         for place in range(len(rows)):
             yield from found[place]
 
-    def begun(
-        self, row: "PromptRow", generation: GenerationConfig, *, streams: bool = False
-    ) -> "GrowingText":
+    def begun(self, row: "PromptRow", generation: GenerationConfig, *, streams: bool = False) -> "TextSoFar":
         """A text in which nothing is written yet; it looks for stop strings where there are any, and gives its parts
         where it `streams`."""
         if not generation.stop and not streams:
-            return GrowingText()
+            return TextSoFar()
         growing = IncrementalDetokenizer(self.tokenizer, row.ids)
-        return GrowingText(growing=growing, until=UntilStop(generation.stop), end=self.tokenizer.end)
+        return TextSoFar(growing=growing, until=UntilStop(generation.stop), end=self.tokenizer.end)
 
     def _continued(
         self, rows: list["PromptRow"], generation: GenerationConfig, *, samples: int
@@ -174,7 +172,7 @@ class Generator:
         return self.window - len(ids) + 1
 
     def finished(
-        self, row: "PromptRow", sample: int, text: "GrowingText", generation: GenerationConfig
+        self, row: "PromptRow", sample: int, text: "TextSoFar", generation: GenerationConfig
     ) -> Continuation:
         """The whole of a text that has ended, up to the first stop string in it."""
         ended = bool(text.ids) and text.ids[-1] == self.tokenizer.end
@@ -216,7 +214,7 @@ class PromptRow:
 
 
 @dataclass(slots=True)
-class GrowingText:
+class TextSoFar:
     """What was written so far."""
 
     ids: list[int] = field(default_factory=list[int])

@@ -91,7 +91,7 @@ def to_gradient(
         slope = 1 - (squashed / terms.logit_cap).square_()
         part = squashed
     # Few passes over the logits are most of what the loss costs outside the products: an infinite partition makes a
-    # row's chances zero without one.
+    # row's probabilities zero without one.
     shift = log_z.masked_fill(~keeps, math.inf)[:, None]
     gradient = part.sub_(shift) if part.dtype == sums.dtype else part - shift
     gradient.exp_()

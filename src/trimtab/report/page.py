@@ -20,7 +20,7 @@ from trimtab.report.costs import Memory, memory_of, time_of
 from trimtab.report.curves import Curves, curves_of
 from trimtab.report.data_facts import CorpusFacts, SideFacts, corpora_of, dropped_words, quarantined, sides_of
 from trimtab.report.findings import ShownFinding, findings_of
-from trimtab.report.inside import LayerTables, inside_of
+from trimtab.report.layer_tables import LayerTables, layer_tables
 from trimtab.report.overview import Overview, duration, human, num_bytes, overview_of
 from trimtab.report.plain_values import count, items, mapping, text
 from trimtab.report.recipes import Difference, differences
@@ -100,7 +100,7 @@ def _page_of(run: RunData) -> RunPage:
         time_of(run),
         sides_of(run),
         sentences_of(run),
-        inside_of(run),
+        layer_tables(run),
         memory_of(run),
     )
 

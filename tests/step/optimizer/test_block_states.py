@@ -20,7 +20,7 @@ def numbers(seed, *, rows=4, spread=3.0, positive=False):
 
 def drawn(rows, seed):
     places = torch.arange(rows * blocks.BLOCK)
-    return blocks.chances(places, torch.tensor(seed)).first.view(rows, -1)
+    return blocks.random_numbers(places, torch.tensor(seed)).first.view(rows, -1)
 
 
 @settings(max_examples=20, deadline=None)
@@ -79,7 +79,7 @@ def test_two_codes_share_a_byte():
 
 def test_chances_are_uniform_and_independent_of_each_other_and_of_the_seed():
     places = torch.arange(200_000)
-    one, two = (blocks.chances(places, torch.tensor(seed)) for seed in (1, 2))
+    one, two = (blocks.random_numbers(places, torch.tensor(seed)) for seed in (1, 2))
     drawn = [one.weight / 2**16, one.first, one.second, two.first, two.second]
     for each in drawn:
         counts = torch.histc(each.float(), bins=20, min=0, max=1)
@@ -90,7 +90,7 @@ def test_chances_are_uniform_and_independent_of_each_other_and_of_the_seed():
 
 def test_24_bits_come_back_and_are_rounded_to_a_neighbour():
     values = numbers(3).flatten()
-    chance = blocks.chances(torch.arange(len(values)), torch.tensor(5)).weight
+    chance = blocks.random_numbers(torch.arange(len(values)), torch.tensor(5)).weight
     high, off = blocks.split(values, chance)
     assert torch.equal(high, high.to(torch.bfloat16).float())
     back = blocks.widened(high.to(torch.bfloat16), off)
@@ -102,7 +102,7 @@ def test_24_bits_come_back_and_are_rounded_to_a_neighbour():
 
 def test_numbers_in_bfloat16_are_right_on_average_and_what_fits_stays():
     value = torch.full((100_000,), 1 + 1 / 512)
-    chance = blocks.chances(torch.arange(100_000), torch.tensor(7)).weight
+    chance = blocks.random_numbers(torch.arange(100_000), torch.tensor(7)).weight
     rounded = blocks.narrowed(value, chance)
     assert set(rounded.tolist()) == {1.0, 1.0078125}
     assert float(rounded.double().mean()) == pytest.approx(1 + 1 / 512, abs=1e-4)

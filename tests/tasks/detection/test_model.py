@@ -93,9 +93,7 @@ def test_a_step_is_the_same_however_it_is_cut(architecture, norm):
     for sizes in ([2, 2], [1, 1, 1, 1]):
         objective, found = gradient(model, pieces(whole, sizes))
         assert objective == pytest.approx(first, rel=1e-5)
-        if (
-            norm == "group"
-        ):  # with frozen norms a ReLU may stand within rounding of zero, and have two gradients
+        if norm == "group":  # with frozen norms the gradients differ by up to 0.5%; the cause is not known
             assert float((found - expected).norm() / expected.norm()) < 1e-5
 
 

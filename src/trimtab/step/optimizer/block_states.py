@@ -24,7 +24,7 @@ OFFSET = 8
 ONES = 0xFFFFFFFF
 
 
-class Chances(NamedTuple):
+class RandomNumbers(NamedTuple):
     """Random numbers for each element of a tensor."""
 
     weight: Int64[Tensor, "numbers"]
@@ -34,12 +34,14 @@ class Chances(NamedTuple):
     second: Float32[Tensor, "numbers"]
 
 
-def chances(places: Int64[Tensor, "numbers"], seed: Int64[Tensor, ""]) -> Chances:
+def random_numbers(places: Int64[Tensor, "numbers"], seed: Int64[Tensor, ""]) -> RandomNumbers:
     """What is drawn for the elements at these places: a function of place and seed, so that nothing of it is saved, and
     each device draws the same. Source: the hash `lowbias32` of C. Wellons, "Prospecting for hash functions" (2018)."""
     one = mixed(mixed(places & ONES) ^ (seed & ONES))
     two = mixed(one ^ 0x9E3779B9)
-    return Chances(one >> 16, ((one & 0xFFFF).float() + 0.5) / 65536, ((two & 0xFFFF).float() + 0.5) / 65536)
+    return RandomNumbers(
+        one >> 16, ((one & 0xFFFF).float() + 0.5) / 65536, ((two & 0xFFFF).float() + 0.5) / 65536
+    )
 
 
 def mixed(x: Int64[Tensor, "*shape"]) -> Int64[Tensor, "*shape"]:

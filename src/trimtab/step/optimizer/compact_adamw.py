@@ -230,7 +230,7 @@ def move_slices(
         factor = 1 / (torch.as_tensor(total) / len(weights)).sqrt().clamp(min=1.0)
     for part in slices(len(weights)):
         narrow = weights[part]
-        chance = blocks.chances(torch.arange(part.start, part.stop, device=weights.device), seed)
+        chance = blocks.random_numbers(torch.arange(part.start, part.stop, device=weights.device), seed)
         off = state["rounded_off"].view(-1)[part] if "rounded_off" in state else None
         if off is None:
             wide = narrow.float()
@@ -290,7 +290,7 @@ def keep(
     part: slice,
     first: Tensor,
     second: Tensor,
-    chance: blocks.Chances,
+    chance: blocks.RandomNumbers,
     *,
     skip: Bool[Tensor, ""],
 ) -> None:

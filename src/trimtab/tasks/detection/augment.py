@@ -22,18 +22,18 @@ class Annotated(NamedTuple):
 def augmented(given: Annotated, config: BoxAugmentation, *, rng: np.random.Generator) -> Annotated:
     """The image with changes drawn by chance. A box stays while `min_visible` of its area is in the image, and is cut
     off at its edges."""
-    chances = rng.random(3)
-    if chances[0] < config.crop:
+    draws = rng.random(3)
+    if draws[0] < config.crop:
         given = cropped(given, config, rng=rng)
     if config.scale:
         given = scaled(given, config, rng=rng)
-    if chances[1] < config.flip:
+    if draws[1] < config.flip:
         given = mirrored(given)
     image = given.image
     if config.color:
         for enhance in (ImageEnhance.Brightness, ImageEnhance.Contrast, ImageEnhance.Color):
             image = enhance(image).enhance(float(1 + rng.uniform(-config.color, config.color)))
-    if chances[2] < config.invert:
+    if draws[2] < config.invert:
         image = ImageOps.invert(image)
     return given._replace(image=image)
 

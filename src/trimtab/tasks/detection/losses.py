@@ -11,7 +11,7 @@ from trimtab.config.loss import BoxLoss
 from trimtab.loss.box_classes import focal_loss, softmax_loss, varifocal_loss
 from trimtab.loss.box_iou import box_iou, corners
 from trimtab.tasks.detection.batches import BoxBatch
-from trimtab.tasks.detection.matching import match, owners_of
+from trimtab.tasks.detection.matching import image_indices, match
 from trimtab.tasks.detection.model import Detector, Predictions
 from trimtab.types import LossOutput
 
@@ -47,17 +47,17 @@ class DetectionLoss:
         targets = batch.categories, batch.boxes
         softmax = self.classification == "softmax"
         queries = match(logits, boxes, targets, batch.counts, softmax=softmax)
-        owners = owners_of(batch.counts, logits.device)
+        images_of_objects = image_indices(batch.counts, logits.device)
         layers = torch.arange(len(logits), device=logits.device)[:, None]
-        matched = boxes[layers, owners, queries]
+        matched = boxes[layers, images_of_objects, queries]
         wanted = batch.boxes.to(matched.dtype).expand_as(matched)
         one, other = corners(matched), corners(wanted)
         overlap = 1 - box_iou(one, other, self.config.iou)
         distance = (matched - wanted).abs().sum(-1)
         of_boxes = self.config.iou_weight * overlap + self.config.l1_weight * distance
-        sums = logits.new_zeros(logits.shape[:2]).index_add(1, owners, of_boxes)
+        sums = logits.new_zeros(logits.shape[:2]).index_add(1, images_of_objects, of_boxes)
         quality = box_iou(one, other).detach().clamp(0, 1)
-        classes = self._classes(logits, (layers, owners, queries, batch.categories), quality)
+        classes = self._classes(logits, (layers, images_of_objects, queries, batch.categories), quality)
         return sums + self.config.class_weight * classes.sum(-1)
 
     def _classes(
@@ -66,13 +66,15 @@ class DetectionLoss:
         places: tuple[Int[Tensor, "layers 1"], Int[Tensor, "objects"], Int[Tensor, "layers objects"], Tensor],
         quality: Float[Tensor, "layers objects"],
     ) -> Float[Tensor, "layers images queries"]:
-        layers, owners, queries, categories = places
+        layers, images_of_objects, queries, categories = places
         if self.classification == "softmax":
             none = logits.shape[-1] - 1
             wanted = torch.full(logits.shape[:-1], none, device=logits.device)
-            wanted[layers, owners, queries] = categories.expand_as(queries)
+            wanted[layers, images_of_objects, queries] = categories.expand_as(queries)
             return softmax_loss(logits, wanted)
         varifocal = self.classification == "varifocal"
         target = torch.zeros_like(logits)
-        target[layers, owners, queries, categories.expand_as(queries)] = quality if varifocal else 1.0
+        target[layers, images_of_objects, queries, categories.expand_as(queries)] = (
+            quality if varifocal else 1.0
+        )
         return varifocal_loss(logits, target) if varifocal else focal_loss(logits, target)

@@ -36,11 +36,11 @@ def match(
     """The query of each object, layer by layer. `targets` are the categories and boxes of the objects of all images,
     one image after another, of which each has so many as `counts` says, and no more than there are queries."""
     categories, wanted = targets
-    owners = owners_of(counts, logits.device)
+    images_of_objects = image_indices(counts, logits.device)
     # Objects are looked at with the queries of their own image alone: layers x objects x queries.
     scores = logits.softmax(-1) if softmax else logits.sigmoid()
-    chances = scores[:, owners, :, categories].transpose(0, 1)
-    host = costs_of(chances, boxes[:, owners], wanted, softmax=softmax).cpu().numpy()
+    probabilities = scores[:, images_of_objects, :, categories].transpose(0, 1)
+    host = costs_of(probabilities, boxes[:, images_of_objects], wanted, softmax=softmax).cpu().numpy()
     found = np.zeros((len(logits), len(categories)), np.int64)
     solve, first = solver(), 0
     for count in counts:
@@ -50,25 +50,25 @@ def match(
     return torch.from_numpy(found).to(logits.device)
 
 
-def owners_of(counts: Sequence[int], device: torch.device) -> Int[Tensor, "objects"]:
+def image_indices(counts: Sequence[int], device: torch.device) -> Int[Tensor, "objects"]:
     """The number of each object's image."""
     return torch.from_numpy(np.repeat(np.arange(len(counts)), counts)).to(device)
 
 
 def costs_of(
-    chances: Float[Tensor, "layers objects queries"],
+    probabilities: Float[Tensor, "layers objects queries"],
     boxes: Float[Tensor, "layers objects queries 4"],
     wanted: Float[Tensor, "objects 4"],
     *,
     softmax: bool,
 ) -> Float[Tensor, "layers objects queries"]:
-    """What it costs to give each object each query of its image: by the `chances` of its category, as a difference of
-    focal losses, or as they are in DETR; then L1 and GIoU of the boxes."""
+    """What it costs to give each object each query of its image: by the `probabilities` of its category, as a
+    difference of focal losses, or as they are in DETR; then L1 and GIoU of the boxes."""
     if softmax:
-        of_class = -chances
+        of_class = -probabilities
     else:
-        right = ALPHA_FOCAL * (1 - chances) ** GAMMA * -(chances + SMALL).log()
-        wrong = (1 - ALPHA_FOCAL) * chances**GAMMA * -(1 - chances + SMALL).log()
+        right = ALPHA_FOCAL * (1 - probabilities) ** GAMMA * -(probabilities + SMALL).log()
+        wrong = (1 - ALPHA_FOCAL) * probabilities**GAMMA * -(1 - probabilities + SMALL).log()
         of_class = right - wrong
     wanted = wanted.to(boxes.dtype)
     distance = (boxes - wanted[None, :, None]).abs().sum(-1)

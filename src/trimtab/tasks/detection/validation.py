@@ -100,9 +100,9 @@ def objects_of(found: Predictions, letterboxes: list[Letterbox], *, softmax: boo
     """What was found in each image, in its pixels, the best first: pairs of a box and a category, so that a box may
     have several categories, as in COCO's evaluation."""
     logits, boxes = found.logits[-1].detach().float(), found.boxes[-1].detach().float()
-    chances = logits.softmax(-1)[..., :-1] if softmax else logits.sigmoid()
-    categories = chances.shape[-1]
-    best = chances.flatten(1).topk(min(MOST, chances.shape[1] * categories), dim=1)
+    probabilities = logits.softmax(-1)[..., :-1] if softmax else logits.sigmoid()
+    categories = probabilities.shape[-1]
+    best = probabilities.flatten(1).topk(min(MOST, probabilities.shape[1] * categories), dim=1)
     scores, places, all_boxes = best.values.cpu().numpy(), best.indices.cpu().numpy(), boxes.cpu().numpy()
     out = []
     for number, letterbox in enumerate(letterboxes):

@@ -41,7 +41,7 @@ def images_are_apart(parts: Checked) -> Iterator[Finding]:
     """With other pixels in every other image, these are read otherwise and the rest of the batch is not; and nothing
     depends on the pixels between the images."""
     batch = parts.examples.few()
-    owners = owners_of(parts, batch)
+    owners = image_indices(parts, batch)
     before = hidden_in_training(parts, batch)
     every_other = cells_of(batch, parity=0)
     change = hidden_in_training(parts, with_pixels(batch, every_other)) - before
@@ -59,13 +59,13 @@ def image_is_the_same_alone(parts: Checked) -> Iterator[Finding]:
     """The first image in a batch with others and alone, without dropout, which is drawn by place."""
     parts.model.eval()
     together, alone = parts.examples.few(), parts.examples.one_batch(0, 1)
-    one = hidden(parts, together)[owners_of(parts, together) == 0]
-    other = hidden(parts, alone)[owners_of(parts, alone) == 0]
+    one = hidden(parts, together)[image_indices(parts, together) == 0]
+    other = hidden(parts, alone)[image_indices(parts, alone) == 0]
     share, bound = float((one - other).norm() / one.norm()), ALONE[parts.precision]
     yield from differs_alone(share, bound=bound, targets=len(one), others=together.num_segments - 1)
 
 
-def owners_of(parts: Checked, batch: ImageBatch) -> Tensor:
+def image_indices(parts: Checked, batch: ImageBatch) -> Tensor:
     """The image of each vector that the model gives; -1 for those that fill the batch up."""
     if not parts.model.config.has_decoder:
         widths = torch.tensor(batch.widths, device=batch.device)

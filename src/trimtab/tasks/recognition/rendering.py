@@ -137,26 +137,26 @@ def on_paper(
 
 def augmented(image: Image.Image, config: Augmentation, *, rng: np.random.Generator) -> Image.Image:
     """The image at its size with mild changes, drawn by chance."""
-    chances = rng.random(6)
+    draws = rng.random(6)
     height = image.height
-    if chances[0] < config.probability and (config.rotation or config.shear):
+    if draws[0] < config.probability and (config.rotation or config.shear):
         image = _slanted(image, config.rotation, config.shear, rng=rng)
-    if chances[1] < config.probability and config.thickness:
+    if draws[1] < config.probability and config.thickness:
         edge = extreme_of_neighbors(image, least=rng.random() < 0.5)
         image = Image.blend(image, edge, rng.uniform(0, config.thickness))
-    if chances[2] < config.probability and config.blur:
+    if draws[2] < config.probability and config.blur:
         image = image.filter(ImageFilter.GaussianBlur(rng.uniform(0, config.blur) * height / 32))
     values = None
-    if chances[3] < config.probability and config.contrast:
+    if draws[3] < config.probability and config.contrast:
         values = np.asarray(image, np.float32)
         keep = 1 - rng.uniform(0, config.contrast)
         values = values * keep + rng.uniform(0, 255 * (1 - keep))
-    if chances[4] < config.probability and config.noise:
+    if draws[4] < config.probability and config.noise:
         values = np.asarray(image, np.float32) if values is None else values
         values = values + rng.standard_normal(values.shape, np.float32) * rng.uniform(0, config.noise)
     if values is not None:
         image = Image.fromarray(np.clip(values, 0, 255).astype(np.uint8))
-    return ImageOps.invert(image) if chances[5] < config.invert else image
+    return ImageOps.invert(image) if draws[5] < config.invert else image
 
 
 def extreme_of_neighbors(image: Image.Image, *, least: bool) -> Image.Image:

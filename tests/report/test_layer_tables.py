@@ -1,12 +1,12 @@
 import pytest
 
 from tests.report.folder_of_a_run import write_run
-from trimtab.report.inside import inside_of
+from trimtab.report.layer_tables import layer_tables
 from trimtab.report.run_data import open_run
 
 
 def test_layers_and_tensors_have_bars_and_what_is_out_of_range_is_marked(tmp_path):
-    found = inside_of(open_run(write_run(tmp_path / "my")))
+    found = layer_tables(open_run(write_run(tmp_path / "my")))
     assert (found.depth_step, found.ratios_step) == (300, 300)
     assert [(each.name, each.share) for each in found.depth] == [("encoder.blocks.0", 0.5), ("last", 1.0)]
     assert [(each.name, each.is_odd) for each in found.ratios] == [("embedding.weight", False), ("odd", True)]
@@ -16,4 +16,4 @@ def test_layers_and_tensors_have_bars_and_what_is_out_of_range_is_marked(tmp_pat
     "line", [{"step": 1}, {"rms_by_depth": [1]}, {"update_ratios": {"a": "nan", "b": None, "c": True}}]
 )
 def test_a_run_that_was_not_looked_into_has_none(tmp_path, line):
-    assert inside_of(open_run(write_run(tmp_path / "my", health=[line]))) is None
+    assert layer_tables(open_run(write_run(tmp_path / "my", health=[line]))) is None

@@ -34,7 +34,7 @@ class LayerTables:
     """Update to weight by tensor."""
 
 
-def inside_of(run: RunData) -> LayerTables | None:
+def layer_tables(run: RunData) -> LayerTables | None:
     """The newest looks; None for a run that has none by layer."""
     found: dict[str, tuple[int, list[tuple[str, float]]]] = {}
     for key, most in (("rms_by_depth", MOST_LAYERS), ("update_ratios", MOST_TENSORS)):
