@@ -136,6 +136,6 @@ def test_memory_of_the_host_has_a_unit():
 
 def test_a_model_beside_a_model_is_refused(tmp_path):
     folder = pretrained_folder(tmp_path / "model")
-    with pytest.raises(InputError, match="stands in for the model of a recipe"):
+    with pytest.raises(InputError, match="replaces the model of a recipe"):
         ask.open_subject(folder, model=folder)
     assert Path("model") != folder

@@ -37,7 +37,7 @@ class Subject:
     notes: tuple[str, ...] = ()
 
     def shape_of(self, recipe: Recipe) -> Shape:
-        """That of the recipe, which may be changed, or of the model that stands in for its own."""
+        """That of the recipe, which may be changed, or of the model that replaces its own."""
         if self.stand_in is not None:
             return self.stand_in
         return native_shape(recipe, vocabulary_of(recipe, self.folder))
@@ -49,11 +49,11 @@ class Subject:
 
 def open_subject(path: Path, overrides: Sequence[str] = (), *, model: Path | None = None) -> Subject:
     """A recipe; or `config.json` of Hugging Face, or its folder, with usual settings for everything else. `model` is
-    such a file that stands in for the model of the recipe. InputError for what is neither."""
+    such a file that replaces the model of the recipe. InputError for what is neither."""
     if path.is_dir() or path.suffix == ".json":
         if model is not None:
             raise input_error(
-                "--model: stands in for the model of a recipe",
+                "--model: replaces the model of a recipe",
                 got=f"--model beside {path}",
                 allowed="a recipe with --model, or a model alone",
                 fix="leave --model out",
