@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.config.adapter import LoraAdapter
-from trimtab.config.detector_model import DetectorModel
+from trimtab.config.complaint import Complaint
 from trimtab.config.documents import document_contradictions
 from trimtab.config.export_targets import obstacles
 from trimtab.config.fitting import fitting_warmup
@@ -11,7 +11,6 @@ from trimtab.config.freezing import stages_of, written
 from trimtab.config.mixing import mixing_contradictions
 from trimtab.config.moving_average import moving_average_contradictions
 from trimtab.config.optimizers import SGD, AdamW, Lion, StableAdamW
-from trimtab.config.problems import Complaint
 from trimtab.config.reserved import reserved_tags
 from trimtab.config.run import Recipe
 from trimtab.config.sharding import sharding_contradictions
@@ -19,7 +18,6 @@ from trimtab.config.step import Constant
 from trimtab.config.tasks.contradictions import task_contradictions
 from trimtab.config.tokenizer import SentencePieceTokenizer, SuperBpeTokenizer
 from trimtab.config.transformers_model import TransformersModel
-from trimtab.config.vision_model import VisionModel
 from trimtab.metrics.catalogue import OF_TRANSLATIONS
 
 BYTE_PIECES = 256
@@ -431,7 +429,7 @@ def _module(recipe: Recipe) -> Iterator[Complaint]:
 def _recorded(recipe: Recipe) -> Iterator[Complaint]:
     """Steps that are to be recorded and cannot be."""
     step = recipe.step
-    if step.cuda_graph != "on" or isinstance(recipe.model, DetectorModel | TransformersModel | VisionModel):
+    if step.cuda_graph != "on" or recipe.model.explains_recording:
         return  # those say so themselves
     if step.gradients == "released":
         other, why = "gradients: released", "updates within the backward pass are not recorded"

@@ -41,14 +41,17 @@ def resolve_paths(loaded: LoadedRecipe) -> Recipe:
 
 def _with_pretrained(model: Model, folder: Path) -> Model:
     """A model of the hub by the folder that it was downloaded to, so that it stays the same one."""
-    if isinstance(model, DetectorModel):
-        return with_detector_files(model, str(_absolute(model.path, folder=folder))) if model.path else model
-    if not isinstance(model, PretrainedModel | TransformersModel):
-        return model
-    written = str(_absolute(model.path, folder=folder))
-    if model.sha256 is None:
-        written = str(find_pretrained(model.path, folder=folder).path)
-    return model.model_copy(update={"path": written})
+    path = model.pretrained_path
+    written = str(_absolute(path, folder=folder))
+    match model:
+        case DetectorModel() if path:
+            return with_detector_files(model, written)
+        case PretrainedModel() | TransformersModel():
+            if model.sha256 is None:
+                written = str(find_pretrained(path, folder=folder).path)
+            return model.model_copy(update={"path": written})
+        case _:
+            return model
 
 
 Given = TypeVar("Given", SentencePieceTokenizer, Tokenizer)

@@ -1,19 +1,14 @@
 """A model, corpora, a tokenizer, transforms or metrics that are for another task than the recipe's."""
 
 from collections.abc import Iterator
-from typing import assert_never
 
-from trimtab.config.problems import Complaint
+from trimtab.config.complaint import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.task_facts import TASKS, facts_of
-from trimtab.config.tasks.classification import classification_contradictions
-from trimtab.config.tasks.detection import box_contradictions, detection_contradictions
-from trimtab.config.tasks.diffusion import diffusion_contradictions
+from trimtab.config.tasks.detection import box_contradictions
 from trimtab.config.tasks.guided_alignment import alignment_contradictions
-from trimtab.config.tasks.language_model import language_model_contradictions
-from trimtab.config.tasks.recognition import image_contradictions, recognition_contradictions
+from trimtab.config.tasks.recognition import image_contradictions
 from trimtab.config.tasks.source_factors import factor_contradictions
-from trimtab.config.tasks.translation import translation_contradictions
 from trimtab.metrics.catalogue import MetricGroup, metrics_in
 
 
@@ -25,23 +20,9 @@ def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     yield from factor_contradictions(recipe)
     if not recipe.facts.reads_images:
         yield from image_contradictions(recipe)
-    if recipe.task != "detection":
+    if not recipe.facts.finds_boxes:
         yield from box_contradictions(recipe)
-    match recipe.task:
-        case "translation":
-            yield from translation_contradictions(recipe)
-        case "language_model":
-            yield from language_model_contradictions(recipe)
-        case "classification":
-            yield from classification_contradictions(recipe)
-        case "recognition":
-            yield from recognition_contradictions(recipe)
-        case "detection":
-            yield from detection_contradictions(recipe)
-        case "diffusion":
-            yield from diffusion_contradictions(recipe)
-        case _:
-            assert_never(recipe.task)
+    yield from recipe.facts.contradictions(recipe)
 
 
 def _model_kind(recipe: Recipe) -> Iterator[Complaint]:
