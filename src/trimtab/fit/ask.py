@@ -1,6 +1,5 @@
 """From what was typed to plans: a recipe or a model's settings, and the GPU that it has to fit on."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +22,7 @@ from trimtab.fit.shape import Shape
 from trimtab.fit.solve import SIZES, Size, solve
 from trimtab.fit.speed import speed_of
 from trimtab.fit.vocabulary import vocabulary_of
+from trimtab.host_memory import host_memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,17 +163,9 @@ def choose_gpus(gpu: str | None, memory: str | None) -> list[Gpu]:
     return [found]
 
 
-def host_memory(ram: str | None) -> int | None:
+def given_memory(ram: str | None) -> int | None:
     """Bytes of host memory that are given."""
     return None if ram is None else parse_memory(ram, option="--ram")
-
-
-def memory_here() -> int | None:
-    """Bytes of memory of this machine."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):
-        return None
 
 
 def answer_on(subject: Subject, gpu: Gpu, *, ram: int | None = None, size: Size | None = None) -> Answer:
@@ -228,7 +220,7 @@ def changes_after_running_out(recipe: Recipe, gpu: Gpu) -> str:
         subject = Subject("", recipe, Path())
         peak = subject.on(gpu).planned(recipe).peak
         smaller = replace(gpu, memory_gib=min(gpu.memory_gib, 0.9 * peak / GIB))
-        climb = cheapest_climb(subject.on(smaller, ram=memory_here()))
+        climb = cheapest_climb(subject.on(smaller, ram=host_memory().total))
     except InputError:
         return ""
     return "" if climb is None else climb.command_line
