@@ -1,10 +1,13 @@
 """The stream of global batches, and how a step is divided into micro-batches, as far as every task does it so."""
 
 import itertools
-from collections.abc import Generator
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+
+import torch
 
 from trimtab.config.run import Recipe
 from trimtab.config.step import StepConfig
@@ -42,6 +45,31 @@ def mixture_opener(
 def step_size(config: StepConfig, step: int) -> int:
     """Targets that the global batch of a step may hold."""
     return tokens_at(config.batch_warmup, step=step, full=config.tokens_per_step)
+
+
+@dataclass(slots=True)
+class CutsSteps(ABC):
+    """The part of a task's `Batching` that is the same for batches of any kind."""
+
+    shape: Any
+    """How large batches are; its `num_batches` says how many a whole step has."""
+    tokens_at: Callable[[int], int]
+    """Targets that the global batch of a step may hold."""
+    device: torch.device
+    """Where whole sets are put."""
+
+    @abstractmethod
+    def cut(self, window: Any) -> Sequence[Any]:
+        """A global batch in batches of the run's shape, in host memory."""
+
+    @property
+    def num_batches(self) -> int:
+        """Batches of a whole step."""
+        return self.shape.num_batches
+
+    def cut_at(self, window: Any, step: int) -> Sequence[Any]:
+        """The global batch of a step in batches, in host memory; they are cut alike in all steps."""
+        return self.cut(window)
 
 
 def divided(step: StepConfig, *, ranks: int) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from trimtab.config.step import StepConfig
 from trimtab.data.text_global_batch import TextGlobalBatch
-from trimtab.tasks.stream import divided, rounded_up
+from trimtab.tasks.stream import CutsSteps, divided, rounded_up
 from trimtab.types import IGNORE, Ragged, Stream, TensorBatch
 
 SLACK = 1.05
@@ -123,30 +123,16 @@ def plan_shape(
 
 
 @dataclass(slots=True)
-class Batching:
+class Batching(CutsSteps):
     """Cuts steps into batches of one shape; see `tasks.task.Batching`."""
 
-    shape: BatchShape
     pad: int
     """The id that fills the tail."""
-    tokens_at: Callable[[int], int]
-    """Examples that the global batch of a step may hold."""
-    device: torch.device
-    """Where whole sets are put."""
-
-    @property
-    def num_batches(self) -> int:
-        """Batches of a whole step."""
-        return self.shape.num_batches
 
     @property
     def resolved(self) -> dict[str, int]:
         """The budget that was chosen for the texts, by its key of the recipe's `step`."""
         return {"source_tokens_per_micro_batch": self.shape.slots}
-
-    def cut_at(self, window: TextGlobalBatch, step: int) -> list[LabelledBatch]:
-        """The global batch of a step in batches, in host memory."""
-        return self.cut(window)
 
     def cut(self, window: TextGlobalBatch, shape: BatchShape | None = None) -> list[LabelledBatch]:
         """A global batch in batches of the run's shape, or of another, in host memory."""

@@ -90,7 +90,7 @@ class Classifier:
         shape = plan_shape(
             self.recipe.step, rows.lengths, max_tokens=self.recipe.data.max_tokens, packed=packed
         )
-        batching = Batching(shape, self.reader.tokenizer.pad, lambda step: len(lines), device)
+        batching = Batching(shape, lambda step: len(lines), device, self.reader.tokenizer.pad)
         batches = batching.whole_set(rows.take(order), np.zeros(len(lines), np.int32))
         found = torch.cat([log_probabilities(self.model, batch).double().exp() for batch in batches])
         back = np.empty((len(lines), len(self.labels)))

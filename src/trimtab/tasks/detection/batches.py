@@ -11,7 +11,7 @@ from torch import Tensor
 from trimtab.config.step import StepConfig
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.tasks.detection.datasets import Example, from_bytes, letterbox_of
-from trimtab.tasks.stream import divided
+from trimtab.tasks.stream import CutsSteps, divided
 from trimtab.types import Ragged, TensorBatch
 
 
@@ -108,28 +108,13 @@ def plan_shape(step: StepConfig, *, ranks: int = 1) -> BatchShape:
 
 
 @dataclass(slots=True)
-class Batching:
+class Batching(CutsSteps):
     """Cuts steps into batches; see `tasks.task.Batching`."""
-
-    shape: BatchShape
-    tokens_at: Callable[[int], int]
-    """Images that the global batch of a step may hold."""
-    device: torch.device
-    """Where whole sets are put."""
-
-    @property
-    def num_batches(self) -> int:
-        """Batches of a whole step."""
-        return self.shape.num_batches
 
     @property
     def resolved(self) -> dict[str, int]:
         """Nothing was left open."""
         return {}
-
-    def cut_at(self, window: TextGlobalBatch, step: int) -> list[BoxBatch]:
-        """The global batch of a step in batches, in host memory."""
-        return self.cut(window)
 
     def cut(self, window: TextGlobalBatch, images: int | None = None) -> list[BoxBatch]:
         """A global batch in batches of at most so many images, by canvas, in host memory."""

@@ -12,7 +12,7 @@ from trimtab.config.step import StepConfig
 from trimtab.data.order import stream_keys, uniform
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.tasks.diffusion.process import Process
-from trimtab.tasks.stream import divided
+from trimtab.tasks.stream import CutsSteps, divided
 from trimtab.types import Ragged, TensorBatch
 
 KEY = 8
@@ -122,31 +122,17 @@ class NoiseSampling:
 
 
 @dataclass(slots=True)
-class Batching:
+class Batching(CutsSteps):
     """Cuts steps into batches; see `tasks.task.Batching`."""
 
-    shape: BatchShape
     side: int
     channels: int
     drawn: NoiseSampling
-    tokens_at: Callable[[int], int]
-    """Images that the global batch of a step may hold."""
-    device: torch.device
-    """Where whole sets are put."""
-
-    @property
-    def num_batches(self) -> int:
-        """Batches of a whole step."""
-        return self.shape.num_batches
 
     @property
     def resolved(self) -> dict[str, int]:
         """Nothing was left open."""
         return {}
-
-    def cut_at(self, window: TextGlobalBatch, step: int) -> list[DiffusionBatch]:
-        """The global batch of a step in batches, in host memory."""
-        return self.cut(window)
 
     def cut(self, window: TextGlobalBatch, size: int | None = None) -> list[DiffusionBatch]:
         """A global batch in batches of the run's size, or of another, in host memory."""

@@ -14,7 +14,7 @@ from trimtab.config.vision_model import VisionModel
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.tasks.images.pixels import from_row
 from trimtab.tasks.recognition.datasets import image_sizes
-from trimtab.tasks.stream import divided, rounded_up
+from trimtab.tasks.stream import CutsSteps, divided, rounded_up
 from trimtab.types import IGNORE, Ragged, Stream, TensorBatch
 
 SLACK = 1.05
@@ -198,30 +198,16 @@ def plan_shape(
 
 
 @dataclass(slots=True)
-class Batching:
+class Batching(CutsSteps):
     """Cuts steps into batches; see `tasks.task.Batching`."""
 
-    shape: BatchShape
     start: int
     """The symbol that a decoder is fed first."""
-    tokens_at: Callable[[int], int]
-    """Characters that the global batch of a step may hold."""
-    device: torch.device
-    """Where whole sets are put."""
-
-    @property
-    def num_batches(self) -> int:
-        """Batches of a whole step."""
-        return self.shape.num_batches
 
     @property
     def resolved(self) -> dict[str, int]:
         """The budget that was chosen for the images, by its key of the recipe's `step`."""
         return {"source_tokens_per_micro_batch": self.shape.columns * self.shape.rows}
-
-    def cut_at(self, window: TextGlobalBatch, step: int) -> list[ImageBatch]:
-        """The global batch of a step in batches, in host memory."""
-        return self.cut(window)
 
     def cut(self, window: TextGlobalBatch, shape: BatchShape | None = None) -> list[ImageBatch]:
         """A global batch in batches of the run's shape, or of another, in host memory."""
