@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trimtab.config.complaint import Complaint
-from trimtab.metrics.catalogue import MetricGroup
+from trimtab.metrics.metric import MetricGroup
 
 IDENTITY = "identity"
 """How sentencepiece normalises for language models: not at all, so that a text comes back as it was."""

@@ -9,7 +9,7 @@ from trimtab.config.tasks.detection import box_contradictions
 from trimtab.config.tasks.guided_alignment import alignment_contradictions
 from trimtab.config.tasks.recognition import image_contradictions
 from trimtab.config.tasks.source_factors import factor_contradictions
-from trimtab.metrics.catalogue import MetricGroup, metrics_in
+from trimtab.metrics.catalogue import metric_of, metrics_in
 
 
 def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
@@ -40,30 +40,20 @@ def _model_kind(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-OF_GROUP: tuple[tuple[MetricGroup, str], ...] = (
-    ("texts", "a metric of language models"),
-    ("translations", "a metric of translations"),
-    ("labels", "a metric of classifiers"),
-    ("readings", "a metric of texts that are read in images"),
-    ("boxes", "a metric of boxes that are found in images"),
-)
-
-
 def _metrics(recipe: Recipe) -> Iterator[Complaint]:
     texts = recipe.facts.continues_texts and any(
         files.text is not None for files in recipe.data.valid.values()
     )
-    groups: list[MetricGroup] = list(recipe.facts.metrics)
+    groups = recipe.facts.metrics
     if texts:
         groups = groups[:1]  # the sets are documents, of which nothing is translated
     allowed = [name for group in groups for name in metrics_in(group)]
     for place, metric in enumerate(recipe.evaluate.metrics):
         if metric != "loss" and metric not in allowed:
             kept = [each for each in recipe.evaluate.metrics if each in allowed] or ["loss"]
-            of = next(words for group, words in OF_GROUP if metric in metrics_in(group))
             yield Complaint(
                 path=f"evaluate.metrics.{place}",
-                what="a language model of texts translates nothing" if texts else of,
+                what="a language model of texts translates nothing" if texts else metric_of(metric).measures,
                 got=metric,
                 allowed=" or ".join(sorted({"loss", *allowed})),
                 fix=f"set `evaluate.metrics: [{', '.join(kept)}]`",

@@ -58,7 +58,7 @@ def translation_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
 def _of_pretrained(recipe: "Recipe") -> Iterator[Complaint]:
     """A pretrained translator with what its vocabulary or its module cannot do."""
     data, model = recipe.data, recipe.model
-    if not model.pretrained_path:
+    if model.kind != "transformers":
         yield Complaint(
             path="data.tokenizer.kind",
             what="the sides of a pretrained vocabulary are known with the pretrained model alone",
