@@ -161,7 +161,7 @@ class TrainCorpus(ParallelFiles):
     learn: Learn = "all"
     """What of a `text` counts in the loss: `all`, or, in conversations, the `answers` alone. A line of the .jsonl file
     then has `messages`, or `prompt` and `completion`, or Alpaca's `instruction`, `input` and `output`; the chat
-    template of the pretrained tokenizer writes them out, each answer in a row of its own behind the whole conversation
+    template of the pretrained tokenizer writes them out, each answer in a row of its own after the whole conversation
     up to it, and the symbol that ends it counts too."""
     images: str | None = None
     """Path of images of lines with their texts, for `task: recognition`: a folder, or a file that lists them. A .tsv

@@ -101,7 +101,7 @@ class DataConfig(Settings):
 
     @property
     def factor_columns(self) -> int:
-        """How many source factors are read from files, and so are written behind each source word."""
+        """How many source factors are read from files, and so are written after each source word."""
         return len(file_names(self.source_factors))
 
     @field_validator("valid", mode="before")

@@ -26,7 +26,7 @@ class Score:
     COMET: about 0 to 1, larger is better."""
     signature: str
     digits: int = 1
-    """Behind the point, where people read it."""
+    """Decimal places, where people read it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +87,9 @@ class LossMetric:
     """What it is, in a phrase; exports write it beside the value."""
     compute: Callable[[Nats], float]
     digits: int
-    """Behind the point, in the short lines of a run."""
+    """Decimal places, in the short lines of a run."""
     fine_digits: int
-    """Behind the point, where models are compared."""
+    """Decimal places, where models are compared."""
     lower_is_better: bool = True
     of_texts: bool = True
     """Whether it is a metric of language models alone."""
@@ -119,9 +119,9 @@ class TranslationMetric:
     sacrebleu_metric: Callable[[MetricSettings], Any] | None = None
     """sacreBLEU's metric, whose significance tests resample it; None where it is not sacreBLEU's."""
     digits: int = 1
-    """Behind the point, in the short lines of a run."""
+    """Decimal places, in the short lines of a run."""
     fine_digits: int = 2
-    """Behind the point, where models are compared."""
+    """Decimal places, where models are compared."""
     lower_is_better: bool = False
     brief: bool = True
     """Whether short lines and tables show it too, and not only logs and JSON."""
@@ -150,9 +150,9 @@ class LabelMetric:
     """What it is, in a phrase."""
     compute: Callable[[GivenLabels], float]
     digits: int = 4
-    """Behind the point, in the short lines of a run."""
+    """Decimal places, in the short lines of a run."""
     fine_digits: int = 4
-    """Behind the point, where models are compared."""
+    """Decimal places, where models are compared."""
     lower_is_better: bool = False
     brief: bool = True
     """Whether short lines and tables show it too, and not only logs and JSON."""
@@ -181,9 +181,9 @@ class ReadingMetric:
     """What it is, in a phrase."""
     compute: Callable[[Readings], float]
     digits: int = 4
-    """Behind the point, in the short lines of a run."""
+    """Decimal places, in the short lines of a run."""
     fine_digits: int = 4
-    """Behind the point, where models are compared."""
+    """Decimal places, where models are compared."""
     lower_is_better: bool = True
     brief: bool = True
     """Whether short lines and tables show it too, and not only logs and JSON."""
@@ -221,9 +221,9 @@ class BoxMetric:
     """What it is, in a phrase."""
     compute: Callable[[BoxScores], float]
     digits: int = 4
-    """Behind the point, in the short lines of a run."""
+    """Decimal places, in the short lines of a run."""
     fine_digits: int = 4
-    """Behind the point, where models are compared."""
+    """Decimal places, where models are compared."""
     lower_is_better: bool = False
     brief: bool = True
     """Whether short lines and tables show it too, and not only logs and JSON."""

@@ -92,7 +92,7 @@ def _files(path: str, files: ParallelFiles, wanted: tuple[str, ...]) -> Iterator
             what=f"has no file for the source factor{'s' * (len(missing) > 1)} {', '.join(missing)}",
             got=", ".join(files.factors) or "no `factors`",
             allowed=", ".join(wanted),
-            fix=f"add `factors: {{{named}}}`, or `factor_separator: '|'` where the source has them behind its words",
+            fix=f"add `factors: {{{named}}}`, or `factor_separator: '|'` where the source has them after its words",
         )
     if (files.factors or files.factor_separator) and files.kind.key in ("text", "documents", "images"):
         yield Complaint(

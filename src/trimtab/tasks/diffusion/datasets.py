@@ -59,7 +59,7 @@ class ImageCache:
 
 @dataclass(frozen=True, slots=True)
 class PictureFeed(ImageFeed):
-    """Images behind the keys of their noise, and the numbers of their classes."""
+    """Images after the keys of their noise, and the numbers of their classes."""
 
     corpora: Sequence[ImageCorpus]
     classes: Sequence[np.ndarray]

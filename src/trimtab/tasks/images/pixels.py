@@ -143,7 +143,7 @@ def padded(image: Image.Image, multiple: tuple[int, int]) -> np.ndarray:
 
 
 def to_row(pixels: np.ndarray) -> np.ndarray:
-    """An array `height width channels` as bytes behind its height and width."""
+    """An array `height width channels` as bytes that follow its height and width."""
     head = np.array(pixels.shape[:2], "<u2").view(np.uint8)
     return np.concatenate([head, np.ascontiguousarray(pixels).reshape(-1)])
 

@@ -1,4 +1,4 @@
-"""Batches of images: side by side in one strip with a gap behind each, so that none is padded to another's width."""
+"""Batches of images: side by side in one strip with a gap after each, so that none is padded to another's width."""
 
 import math
 from collections.abc import Callable, Hashable, Iterator
@@ -20,7 +20,7 @@ from trimtab.types import IGNORE, Ragged, Stream, TensorBatch
 SLACK = 1.05
 STANDARD_ERRORS = 4.0
 GAP = 1
-"""Columns of patches behind each image of a strip that hold nothing: what a convolution of three columns reads beside
+"""Columns of patches after each image of a strip that hold nothing: what a convolution of three columns reads beside
 an image is then zero, as at the edge of an image alone."""
 
 
