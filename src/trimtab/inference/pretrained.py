@@ -14,6 +14,7 @@ from trimtab.data.exact_text import ExactText
 from trimtab.data.pretrained_tokenizer import read_pretrained
 from trimtab.device import choose_device
 from trimtab.inference.adapter_folder import put_adapter
+from trimtab.inference.ready import ready_on
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.kinds import ContinuesTexts
 from trimtab.model.module.causal import CausalModule
