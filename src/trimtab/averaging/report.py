@@ -52,7 +52,7 @@ class Comparison:
 
     @property
     def digits(self) -> int:
-        """Behind the point, where people read a score."""
+        """Decimal places, where people read a score."""
         return metric_of(self.metric).fine_digits
 
 

@@ -140,10 +140,10 @@ def llama_obstacles(model: Any) -> Iterator[Problem]:
     """Which language models neither Llama's arithmetic nor that of Qwen3 computes exactly: a problem for each key, with
     the values that could be exported.
 
-    LlamaForCausalLM has rotary positions, RMSNorm before each sub-layer and behind the last, a gated feed-forward
+    LlamaForCausalLM has rotary positions, RMSNorm before each sub-layer and after the last, a gated feed-forward
     block, shared heads of keys and values, and biases in all linear maps or in none. Qwen3ForCausalLM adds what
     `qk_norm` is, one RMSNorm for all heads of queries and one for those of keys, and has no biases in its feed-forward
-    blocks. (OLMo 2 norms the queries of all heads as one vector, and behind the sub-layers.)
+    blocks. (OLMo 2 norms the queries of all heads as one vector, and after the sub-layers.)
     """
     wanted = {"positions": Rotary.kind, "norm": "rms", "norm_position": "before", "prefix": "causal"}
     for key, value in wanted.items():

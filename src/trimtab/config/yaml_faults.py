@@ -44,7 +44,7 @@ _FAULTS: Final = (
     (
         r"mapping (values|keys) are not allowed",
         "a colon or a key where YAML does not allow one",
-        "a key at the beginning of a line, with its value behind the colon or below it",
+        "a key at the beginning of a line, with its value after the colon or below it",
         "check the indentation; quote text that contains `: `",
     ),
     (
@@ -68,13 +68,13 @@ _FAULTS: Final = (
     (
         r"scanning an alias",
         "an alias without a name",
-        "a name of letters and digits behind the *",
+        "a name of letters and digits after the *",
         "write `*name`, or quote text that begins with *",
     ),
     (
         r"scanning an anchor",
         "an anchor without a name",
-        "a name of letters and digits behind the &",
+        "a name of letters and digits after the &",
         "write `&name`, or quote text that begins with &",
     ),
     (
@@ -104,7 +104,7 @@ _FAULTS: Final = (
     (
         r"unexpected end of stream|unexpected document separator",
         "a quote is opened and not closed",
-        "a second quote behind the text",
+        "a second quote after the text",
         "close the quote",
     ),
     (
@@ -128,7 +128,7 @@ _FAULTS: Final = (
     (
         r"could not find expected ':'",
         "a key without a colon",
-        "a colon and a space behind each key",
+        "a colon and a space after each key",
         "write `key: value`",
     ),
     (

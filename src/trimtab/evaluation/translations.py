@@ -49,7 +49,7 @@ def evaluate(
     `tags` are put before every source line, as in training. `metrics` says what is scored beside BLEU, chrF and the
     loss, and how BLEU cuts words: languages without spaces need a tokenizer of their own.
 
-    For a model that reads source factors from files, `source` is a `FactoredSource`, or has the values behind each
+    For a model that reads source factors from files, `source` is a `FactoredSource`, or has the values after each
     word: `word|value`.
 
     The files may be plain, .gz, .xz or .zst, and one of them `-`, which is standard input. Raises InputError if they

@@ -152,7 +152,7 @@ def _lines(corpus: Corpus, trained: Trained, share: int) -> Iterator[GateLine]:
 
 
 def _line(source: str, target: str, tags: tuple[str, ...], trained: Trained) -> GateLine | None:
-    """The pair as the model reads it, behind the transforms that trimtab applies to the lines of an export."""
+    """The pair as the model reads it, after the transforms that trimtab applies to the lines of an export."""
     pipeline = build_transforms(trained.recipe.data.transforms)
     source, target = pipeline.apply_source(source), pipeline.apply_reference(source, target)
     if not (source.strip() and target.strip()) or _is_taken(source, trained.tokenizers):

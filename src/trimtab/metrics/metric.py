@@ -7,7 +7,7 @@ one imports it when it runs.
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from trimtab.errors import input_error
 
@@ -26,7 +26,7 @@ class Score:
     COMET: about 0 to 1, larger is better."""
     signature: str
     digits: int = 1
-    """Behind the point, where people read it."""
+    """Decimal places, where people read it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +67,17 @@ class Nats:
         return cls(per_token=loss, per_byte=loss * num_targets / num_bytes if num_bytes else math.nan)
 
 
+MetricGroup = Literal["texts", "translations", "labels", "readings", "boxes"]
+"""What metrics are of: texts by their loss, translations beside their references, labels beside the true ones,
+texts that were read beside what is written, boxes that were predicted beside objects."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossMetric:
     """A metric that follows from the loss; nothing is translated for it."""
+
+    group: ClassVar[MetricGroup] = "texts"
+    measures: ClassVar[str] = "a metric of language models"
 
     name: str
     """In recipes, logs and JSON."""
@@ -79,9 +87,9 @@ class LossMetric:
     """What it is, in a phrase; exports write it beside the value."""
     compute: Callable[[Nats], float]
     digits: int
-    """Behind the point, in the short lines of a run."""
+    """Decimal places, in the short lines of a run."""
     fine_digits: int
-    """Behind the point, where models are compared."""
+    """Decimal places, where models are compared."""
     lower_is_better: bool = True
     of_texts: bool = True
     """Whether it is a metric of language models alone."""
@@ -94,6 +102,9 @@ class LossMetric:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslationMetric:
     """A metric of translations beside their references."""
+
+    group: ClassVar[MetricGroup] = "translations"
+    measures: ClassVar[str] = "a metric of translations"
 
     name: str
     """In recipes, logs and JSON."""
@@ -108,9 +119,9 @@ class TranslationMetric:
     sacrebleu_metric: Callable[[MetricSettings], Any] | None = None
     """sacreBLEU's metric, whose significance tests resample it; None where it is not sacreBLEU's."""
     digits: int = 1
-    """Behind the point, in the short lines of a run."""
+    """Decimal places, in the short lines of a run."""
     fine_digits: int = 2
-    """Behind the point, where models are compared."""
+    """Decimal places, where models are compared."""
     lower_is_better: bool = False
     brief: bool = True
     """Whether short lines and tables show it too, and not only logs and JSON."""
@@ -128,6 +139,9 @@ class GivenLabels:
 class LabelMetric:
     """A metric of labels that examples were given."""
 
+    group: ClassVar[MetricGroup] = "labels"
+    measures: ClassVar[str] = "a metric of classifiers"
+
     name: str
     """In recipes, logs and JSON."""
     label: str
@@ -136,9 +150,9 @@ class LabelMetric:
     """What it is, in a phrase."""
     compute: Callable[[GivenLabels], float]
     digits: int = 4
-    """Behind the point, in the short lines of a run."""
+    """Decimal places, in the short lines of a run."""
     fine_digits: int = 4
-    """Behind the point, where models are compared."""
+    """Decimal places, where models are compared."""
     lower_is_better: bool = False
     brief: bool = True
     """Whether short lines and tables show it too, and not only logs and JSON."""
@@ -156,6 +170,9 @@ class Readings:
 class ReadingMetric:
     """A metric of texts that were read in images."""
 
+    group: ClassVar[MetricGroup] = "readings"
+    measures: ClassVar[str] = "a metric of texts that are read in images"
+
     name: str
     """In recipes, logs and JSON."""
     label: str
@@ -164,9 +181,9 @@ class ReadingMetric:
     """What it is, in a phrase."""
     compute: Callable[[Readings], float]
     digits: int = 4
-    """Behind the point, in the short lines of a run."""
+    """Decimal places, in the short lines of a run."""
     fine_digits: int = 4
-    """Behind the point, where models are compared."""
+    """Decimal places, where models are compared."""
     lower_is_better: bool = True
     brief: bool = True
     """Whether short lines and tables show it too, and not only logs and JSON."""
@@ -193,6 +210,9 @@ class BoxScores:
 class BoxMetric:
     """A metric of boxes that were predicted."""
 
+    group: ClassVar[MetricGroup] = "boxes"
+    measures: ClassVar[str] = "a metric of boxes that are found in images"
+
     name: str
     """In recipes, logs and JSON."""
     label: str
@@ -201,9 +221,9 @@ class BoxMetric:
     """What it is, in a phrase."""
     compute: Callable[[BoxScores], float]
     digits: int = 4
-    """Behind the point, in the short lines of a run."""
+    """Decimal places, in the short lines of a run."""
     fine_digits: int = 4
-    """Behind the point, where models are compared."""
+    """Decimal places, where models are compared."""
     lower_is_better: bool = False
     brief: bool = True
     """Whether short lines and tables show it too, and not only logs and JSON."""

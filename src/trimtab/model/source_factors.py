@@ -43,7 +43,7 @@ class SourceFactors(nn.Module):
         return table
 
     def forward(self, ids: Int[Tensor, "tokens"], pieces: nn.Embedding) -> Float[Tensor, "tokens dim"]:
-        """The vector of each token: that of its piece, the appended factors behind it, the others added."""
+        """The vector of each token: that of its piece, followed by the appended factors, the others added."""
         rest, piece = ids // self.num_ids, ids % self.num_ids
         added: list[Tensor] = []
         appended = [pieces(piece)]

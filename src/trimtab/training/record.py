@@ -190,7 +190,7 @@ class Recorder:
         return state
 
     def epoch(self, state: TrainState) -> float:
-        """Epochs behind a state, with a fraction."""
+        """Epochs up to a state, with a fraction."""
         return state.position / self.parts.clock.positions_per_epoch
 
     def evaluation(self, scores: dict[str, Any]) -> None:

@@ -187,7 +187,7 @@ def _searched(
         if found["limit"]:  # a process that was killed knows neither limit nor device
             said.update(found)
         tried[value] = as_tried(value, found)
-        progress.message(f"{key}={value}: {told(tried[value])}")
+        progress.message(f"{key}={value}: {size_line(tried[value])}")
         return tried[value].fits
 
     low, high = 0, len(values) - 1
@@ -228,7 +228,7 @@ def as_tried(value: int, found: Mapping[str, Any]) -> SizeTried:
     return SizeTried(value, not ran_out, 0 if found["out_of_memory"] else size, seconds, tokens, ran_out)
 
 
-def told(tried: SizeTried) -> str:
+def size_line(tried: SizeTried) -> str:
     """One probe in words."""
     if not tried.fits:
         return f"does not fit: {tried.said}"
@@ -239,7 +239,7 @@ def as_text(found: Largest) -> str:
     """The result in lines, with what to write into the recipe."""
     lines = [f"{found.name} on {found.device}, within {in_gib(found.limit)}", ""]
     for each in found.tried:
-        lines.append(f"  {found.key}={each.value:<8} {told(each)}")
+        lines.append(f"  {found.key}={each.value:<8} {size_line(each)}")
     lines.append("")
     if not found.fits:
         lines += [f"Not even {found.key}={found.value} fits. `trimtab fit RECIPE` proposes other changes."]

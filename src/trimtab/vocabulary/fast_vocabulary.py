@@ -174,7 +174,7 @@ class FastVocabulary:
         return most_used(proposal, words, number, split=self._split_with(proposal))
 
     def extended(self, texts: Sequence[Text], number: int) -> "tuple[FastVocabulary, VocabularyChange]":
-        """See `Vocabulary`. New ids come after all others; only in a unigram file with added tokens behind its pieces
+        """See `Vocabulary`. New ids come after all others; only in a unigram file with added tokens after its pieces
         do these move, since it numbers pieces by their place."""
         proposal = self.propose([line for text in texts for line in text.lines], number)
         merged = [each.piece for each in proposal.merges]
@@ -189,7 +189,7 @@ class FastVocabulary:
             model["vocab"] = [*rows, *([piece, told[piece]] for piece in pieces)]
         else:
             model["vocab"] = {**rows, **{piece: first + place for place, piece in enumerate(pieces)}}
-            # Added tokens that are no pieces would be numbered behind the new ones.
+            # Added tokens that are no pieces would be numbered after the new ones.
             model["vocab"] |= {each["content"]: each["id"] for each in _added_tokens(tree)}
         if self.algorithm == "BPE":
             as_text = bool(self._model["merges"]) and isinstance(self._model["merges"][0], str)

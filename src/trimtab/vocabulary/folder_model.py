@@ -179,7 +179,7 @@ class FolderModel:
     def read_otherwise(
         self, other: EditableModel, lines: Sequence[str], change: VocabularyChange
     ) -> tuple[str, ...]:
-        """By the tokenizers of transformers, symbols before and behind a line among the ids."""
+        """By the tokenizers of transformers, symbols before and after a line among the ids."""
         assert isinstance(other, FolderModel)
         with quiet():
             old, new = open_tokenizer(self.folder), open_tokenizer(other.folder)

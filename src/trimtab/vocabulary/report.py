@@ -165,7 +165,7 @@ class VocabularyReport:
 
 
 def write_card(report: VocabularyReport, folder: Path) -> None:
-    """README.md, behind the one that is there, and vocabulary.json."""
+    """README.md, after the text that is there, and vocabulary.json."""
     card = folder / CARD
     text = report.card()
     if card.is_file():

@@ -72,7 +72,7 @@ class RunModel:
                 else "name another model",
             )
         if recipe.data.source_factors:
-            # Sources are read in lower case or with values behind them, which a text to keep does not show.
+            # Sources are read in lower case or with values after them, which a text to keep does not show.
             raise input_error(
                 f"{spec}: its vocabulary cannot be changed",
                 got="a run with `data.source_factors`",

@@ -163,7 +163,7 @@ class SentencePieceVocabulary:
         return [(piece, lowest - 1 - rank) for rank, piece in enumerate(pieces)]
 
     def with_pieces(self, scored_pieces: Sequence[tuple[str, float]]) -> "SentencePieceVocabulary":
-        """These pieces behind those that there are."""
+        """These pieces after those that there are."""
         old = [(each.text, each.score, _TYPES[each.sort]) for each in self.spec.pieces]
         return self._with([*old, *((piece, score, NORMAL) for piece, score in scored_pieces)])
 

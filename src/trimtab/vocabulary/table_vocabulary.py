@@ -1,5 +1,5 @@
 """Surgery on sentencepiece models whose pieces another file numbers: Marian's (`vocab.json`, a model for the source and
-one for the target) and M2M100's, whose language codes are numbered behind the pieces of the file."""
+one for the target) and M2M100's, whose language codes are numbered after the pieces of the file."""
 
 import json
 from collections import Counter
@@ -94,7 +94,7 @@ class TableVocabulary:
 
     def extended(self, texts: Sequence[Text], number: int) -> "tuple[TableVocabulary, VocabularyChange]":
         """See `Vocabulary`. Each model gets pieces from the texts that it splits, in proportion to their words; new ids
-        come behind those of the table, before language codes."""
+        come after those of the table, before language codes."""
         words: Counter[int] = Counter()
         for text in texts:
             words[text.reader] += sum(len(line.split()) for line in text.lines) + 1

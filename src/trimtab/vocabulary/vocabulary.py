@@ -63,7 +63,7 @@ class Vocabulary(Protocol):
         ...
 
     def encode(self, lines: Sequence[str], *, reader: int = 0) -> list[list[int]]:
-        """Ids of each line, without symbols before and behind it."""
+        """Ids of each line, without symbols before and after it."""
         ...
 
     def decode(self, rows: Sequence[Sequence[int]], *, reader: int = 0) -> list[str]:

@@ -51,9 +51,9 @@ def activations(
     blocks: Mapping[str, nn.Module], maps: Mapping[str, nn.Module], *, tokens: Mapping[str, int]
 ) -> Generator[Activations]:
     """While it is open, looks at each block's first input and output, and at the input of each of `maps`, the linear
-    maps behind an activation.
+    maps after an activation.
 
-    `tokens` says by the same names how many leading rows are real; what lies behind them is padding. The numbers are
+    `tokens` says by the same names how many leading rows are real; what follows them is padding. The numbers are
     there once it is closed, fetched from the device together.
     """
     found = Activations()

@@ -84,7 +84,7 @@ def test_any_bytes_are_wrong_input_and_no_more(tmp_path_factory, content, known)
 def test_a_byte_behind_the_end_is_wrong_input(folder, tmp_path):
     path = tmp_path / "model.bin"
     path.write_bytes((folder / "model.bin").read_bytes() + b"\0")
-    with pytest.raises(InputError, match="1 bytes behind its end"):
+    with pytest.raises(InputError, match="1 bytes after its end"):
         read_tensors(path)
 
 

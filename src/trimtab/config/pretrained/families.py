@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from trimtab.config.task_facts import TASKS, Task, TaskFacts, facts_of
+from trimtab.config.task_facts import TASKS, Task, facts_of
+from trimtab.config.task_record import TaskFacts
 from trimtab.errors import input_error
 
 Tokens = Literal["ends", "begins and ends", "language first", "language last"]
-"""What stands around the pieces of a line: an end symbol behind them; a start symbol before them as well; the code of
-the language before them and the end symbol behind; or the end symbol and then the code, as mBART 25 reads a source."""
+"""The symbols around the pieces of a line: an end symbol after them; a start symbol before them as well; the code of
+the language before them and the end symbol after; or the end symbol and then the code, as mBART 25 reads a source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +23,7 @@ class Family:
     class_name: str | None = None
     """The class of transformers that computes them; None for the native decoder."""
     tokens: Tokens = "ends"
-    """What stands around the pieces of a line."""
+    """The symbols around the pieces of a line."""
     dropout: str = "dropout"
     """The setting of `config.json` that `model.dropout` stands for."""
     window: str | None = "max_position_embeddings"

@@ -165,7 +165,7 @@ GGUF_KEYS = {
     "max_position_embeddings": "context_length",
     "rope_theta": "rope.freq_base",
 }
-"""Names of `config.json` and those of a GGUF file, behind the name of its architecture."""
+"""Names of `config.json` and those of a GGUF file, after the name of its architecture."""
 
 
 def _of_gguf(header: GgufHeader, path: Path) -> Found:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from trimtab.config.complaint import Complaint
 from trimtab.config.corpora import ParallelFiles
-from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.source_factors import file_names
 from trimtab.config.tokenizer import ByteLevel
@@ -20,11 +20,7 @@ HIDES_WORDS = {"protect": "puts symbols in the place of words, whose factors are
 def factor_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     """What keeps source factors from being read or embedded."""
     data = recipe.data
-    sets = {f"data.train.{number}": each for number, each in enumerate(data.train)}
-    sets |= {
-        "data.valid" if name == "valid" else f"data.valid.{name}": each for name, each in data.valid.items()
-    }
-    for path, files in sets.items():
+    for path, files in data.files_by_key.items():
         yield from _files(path, files, file_names(data.source_factors))
     if not data.source_factors:
         return
@@ -96,7 +92,7 @@ def _files(path: str, files: ParallelFiles, wanted: tuple[str, ...]) -> Iterator
             what=f"has no file for the source factor{'s' * (len(missing) > 1)} {', '.join(missing)}",
             got=", ".join(files.factors) or "no `factors`",
             allowed=", ".join(wanted),
-            fix=f"add `factors: {{{named}}}`, or `factor_separator: '|'` where the source has them behind its words",
+            fix=f"add `factors: {{{named}}}`, or `factor_separator: '|'` where the source has them after its words",
         )
     if (files.factors or files.factor_separator) and files.kind.key in ("text", "documents", "images"):
         yield Complaint(

@@ -95,7 +95,7 @@ def read_tensors(path: Path) -> dict[str, StoredTensor]:
                 )
             tensors[alias] = tensors[original]
         if file.tell() != size:
-            raise weights_refused(path, got=f"{size - file.tell()} bytes behind its end")
+            raise weights_refused(path, got=f"{size - file.tell()} bytes after its end")
     return tensors
 
 

@@ -115,7 +115,7 @@ class Searcher:
             total = score * len(pieces) ** (wanted.length_penalty or SUMS)
             if len(pieces) == steps:
                 newest.append(total)
-            # Where most continuations end, too few are left, and the library continues behind an end.
+            # Where most continuations end, too few are left, and the library continues after an end.
             if not ends.isdisjoint(pieces[:-1]):
                 continue
             if pieces[-1] == self.end:

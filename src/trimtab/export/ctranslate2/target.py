@@ -200,7 +200,7 @@ class OpenedCTranslate2:
         self.source_ids = {piece: id for id, piece in enumerate(model.source)}
 
     def encode(self, lines: Sequence[str], tags: Sequence[str]) -> list[list[int]]:
-        """The ids that the library's vocabulary has for the pieces of each line, tags before them and end behind.
+        """The ids that the library's vocabulary has for the pieces of each line, tags before them and the end after.
 
         What sentencepiece has no piece for it gives as it stands, and the library reads that as unknown."""
         end = self.model.target[self.model.end]
@@ -261,7 +261,7 @@ class FastPieces:
 
 
 def settings(trained: Trained) -> dict[str, Any]:
-    """What `config.json` says; the end symbol is put behind each source by the library."""
+    """What `config.json` says; the end symbol is put after each source by the library."""
     return {
         **symbols_of(trained.tokenizers.target),
         "add_source_bos": False,

@@ -92,7 +92,7 @@ class HuggingFaceModel:
             read, mask = self.padded([source.row(row).tolist() for row in batch])
             written = [target.row(row).tolist() for row in batch]
             fed, _ = self.padded([[self.start, *row[:-1]] for row in written])
-            # What is fed behind the end of a row is seen by nothing before it.
+            # What is fed after the end of a row is seen by nothing before it.
             logits = self.network(input_ids=read, attention_mask=mask, decoder_input_ids=fed).logits
             labels, _ = self.padded(written)
             scores = logits.float().log_softmax(-1).gather(2, labels[..., None])[..., 0]
@@ -101,7 +101,7 @@ class HuggingFaceModel:
         return [found[row] for row in range(len(source))]
 
     def padded(self, rows: Sequence[Sequence[int]]) -> tuple[Int[Tensor, "rows longest"], Tensor]:
-        """The rows filled up behind their end, and 1 where there is a token."""
+        """The rows filled up after their end, and 1 where there is a token."""
         longest = max(map(len, rows))
         ids = [[*row, *[self.pad] * (longest - len(row))] for row in rows]
         mask = [[1] * len(row) + [0] * (longest - len(row)) for row in rows]

@@ -1,4 +1,4 @@
-"""The decoder as a graph: some tokens of each hypothesis behind what it remembers, which is nothing at first.
+"""The decoder as a graph: some tokens of each hypothesis after what it remembers, which is nothing at first.
 
 One graph for the first step, for all others, and for whole translations that are scored.
 """
@@ -56,7 +56,7 @@ def decoder_graph(nodes: Nodes, model: EncoderDecoder) -> Any:
 
 
 def _not_yet_written(nodes: Nodes, places: str, end: str, layer: "_Layer") -> str:
-    """What hides from each token those behind it; once for each query that shares a head of keys."""
+    """What hides from each token those after it; once for each query that shares a head of keys."""
     up_to = nodes.op("Unsqueeze", places, nodes.whole(1))
     bias = hidden_unless(nodes, nodes.op("LessOrEqual", positions_between(nodes, nodes.whole(0), end), up_to))
     shared = layer.block.attention.heads // layer.block.attention.kv_heads

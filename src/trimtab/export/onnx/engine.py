@@ -155,7 +155,7 @@ class OnnxModel:
         for batch in batches_of(source.lengths + target.lengths):
             read, real = self._padded([source.row(row).tolist() for row in batch])
             written = [target.row(row).tolist() for row in batch]
-            # What is fed behind the end of a row is seen by nothing before it.
+            # What is fed after the end of a row is seen by nothing before it.
             fed, _ = self._padded([[self.settings.start, *row[:-1]] for row in written])
             labels, _ = self._padded(written)
             scores = self._logits(read, real, fed).log_softmax(-1).gather(2, labels[..., None])[..., 0]

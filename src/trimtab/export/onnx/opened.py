@@ -22,7 +22,7 @@ class OpenedOnnx:
         self.model, self.tokenizers = model, tokenizers
 
     def encode(self, lines: Sequence[str], tags: Sequence[str]) -> list[list[int]]:
-        """What the tokenizer in the folder gives for each line behind the tags."""
+        """What the tokenizer in the folder gives for each line after the tags."""
         return self.tokenizers.source.encode_with_tags(lines, tags)
 
     def log_probabilities(self, source: Ragged, target: Ragged) -> list[list[float]]:

@@ -16,7 +16,7 @@ PROGRAM = "model.pt2"
 
 
 class RowDecoder(nn.Module):
-    """A decoder over rows that are filled up behind their ends, in place of packed streams.
+    """A decoder over rows that are filled up after their ends, in place of packed streams.
 
     Attention is causal, so what follows the end of a row changes nothing before it.
     """

@@ -72,7 +72,7 @@ class TorchExport:
                 "print(pieces.decode(ids))"
             ),
             limits=(
-                f"It reads at most {window} tokens, the start symbol included. Rows are filled up behind their ends.",
+                f"It reads at most {window} tokens, the start symbol included. Rows are filled up after their ends.",
                 "The program gives all logits of the rows and keeps no keys and values: each new token reads the whole "
                 "text again.",
                 "`torch.export.load` unpickles parts of the file: open no program that you do not trust. trimtab opens "

@@ -13,7 +13,7 @@ from trimtab.model.module.network import network_settings, new_network
 from trimtab.types import Stream
 
 COUNTS_ON = ("roberta", "xlm-roberta")
-"""Families whose first position is the one behind the padding id."""
+"""Families whose first position is the one after the padding id."""
 
 
 @runtime_checkable

@@ -83,7 +83,7 @@ class ModuleModel(nn.Module):
 
     @property
     def output_matrix(self) -> Float[Tensor, "rows width"]:
-        """The output matrix, tied or not; where outputs have a bias, with columns behind it of which the first is that
+        """The output matrix, tied or not; where outputs have a bias, followed by columns of which the first is that
         bias (see `with_bias_columns`)."""
         weight, bias = self.output_layer.weight, self.output_bias
         if bias is None:

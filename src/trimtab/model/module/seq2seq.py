@@ -39,7 +39,7 @@ class Seq2SeqModule(ModuleModel):
         source, real, _ = padded_rows(batch.source, self.pad)
         target, _, places = padded_rows(batch.target, self.pad)
         memory = self.encode(source, real)
-        # What is fed behind the end of a row is seen by nothing before it.
+        # What is fed after the end of a row is seen by nothing before it.
         decoder = self.network.get_decoder()
         found = decoder(
             **self.fed(decoder, target),

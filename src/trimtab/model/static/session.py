@@ -110,7 +110,7 @@ def taken(x: Tensor, chosen: Tensor | slice) -> Tensor:
 
 
 def _put_sources(place: Place, real: Tensor, sources: list[tuple[Tensor, Tensor]]) -> None:
-    """Fills the rows from the first on. Those behind them see a single token: of none at all, attention makes NaN."""
+    """Fills the rows from the first on. Those after them see a single token: of none at all, attention makes NaN."""
     rows, source = len(real), real.shape[-1]
     place.real.zero_()
     place.real[..., 0] = True

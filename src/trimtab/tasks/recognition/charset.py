@@ -22,7 +22,7 @@ MOST_NAMED = 20
 
 @dataclass(frozen=True)
 class Charset:
-    """All characters; the place of each behind the special symbols is its id. See `types.Tokenizer`."""
+    """All characters; the place of each after the special symbols is its id. See `types.Tokenizer`."""
 
     characters: tuple[str, ...]
     normalization: str
@@ -103,7 +103,7 @@ def prepare_charset(config: CharsetConfig, texts: Iterable[tuple[str, str]], *, 
                 "data.train: the texts have no character",
                 got="empty texts alone",
                 allowed="a text for each image",
-                fix="check that the list names the text behind each image",
+                fix="check that the list names the text after each image",
             )
         known = Charset(tuple(sorted(counts)), config.normalization)
     if strange := sorted(counts.keys() - known.numbers.keys(), key=lambda each: -counts[each]):

@@ -174,7 +174,7 @@ class LineReader(Transformer):
 @torch.no_grad()
 def init_reader(model: LineReader, config: VisionModel, *, seed: int) -> None:
     """Fills every parameter as `model.init` does for an encoder-decoder; the same seed gives the same weights on any
-    device. Convolutions keep the variance of their input behind a GELU (He et al. 2015, arXiv 1502.01852)."""
+    device. Convolutions keep the variance of their input after a GELU (He et al. 2015, arXiv 1502.01852)."""
     generator = torch.Generator().manual_seed(seed)
     writers = {"vision": 2 * config.layers, "decoder": 3 * config.decoder_layers}
     for name, module in model.named_modules():

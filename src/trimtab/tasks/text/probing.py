@@ -149,7 +149,7 @@ def on_device(parts: HasText, window: TextGlobalBatch, shape: PackShape | None =
 
 
 def narrowed(shape: PackShape, window: TextGlobalBatch) -> PackShape:
-    """A shape with room for a window and a tail behind it, never wider than the run's own.
+    """A shape with room for a window and a tail after it, never wider than the run's own.
 
     Backward passes that are not compiled need more memory for each slot than the run will, and must not fail where it
     would not.
