@@ -132,7 +132,7 @@ class Real:
 
     def __init__(self, generator, folder, args):
         from trimtab.config.corpora import ValidFiles
-        from trimtab.tasks.diffusion.datasets import numbered, read_picture
+        from trimtab.tasks.diffusion.datasets import classes_in, read_picture
         from trimtab.tasks.diffusion.sources import open_pictures
 
         self.names, self.dry = generator.labels.names, args.dry_run
@@ -142,7 +142,7 @@ class Real:
             corpus = open_pictures(files, key=part, seed=1)
             kept = range(0, len(corpus), 40 if args.dry_run else 1)
             pixels = np.stack([read_picture(corpus, line, generator.recipe.data.images) for line in kept])
-            sets.append((pixels, numbered(corpus, generator.labels, key=part)[list(kept)].astype(np.int64)))
+            sets.append((pixels, classes_in(corpus, generator.labels, key=part)[list(kept)].astype(np.int64)))
         self.train, self.valid = sets
 
     def distances(self, images):

@@ -18,7 +18,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     data | model | loss | step | guard | watch | checkpoint | decode | checks | fit | trackers   stages; linter; planner
     config | distributed | run_clock            the recipe, read without torch; the ranks of a run; how far it is
     types | progress | gpu | metrics | run_findings   what travels; progress; kernels; metrics; texts of findings
-    finding | arguments | world | logit_tiles   what rules and guards say; arguments; processes; how logits are cut
+    finding | arguments | world | logit_tiles | host_memory   what rules and guards say; arguments; processes; leaves
     errors | units                              what goes wrong; numbers that remember their unit
 """
 

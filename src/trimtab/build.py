@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 from trimtab.choices import resolve_auto
-from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.freezing import patterns_of, stages_of
 from trimtab.config.run import Recipe
 from trimtab.data.data_stream import DataStream
@@ -173,8 +172,8 @@ def untrained_model(task: Task, recipe: Recipe, datasets: Any, *, device: torch.
 
 def place_of_first_weights(recipe: Recipe, device: torch.device) -> torch.device:
     """Where a model is made: in host memory where it has to be narrowed before it comes to its device."""
-    on_device = isinstance(recipe.model, DecoderModel) and recipe.model.init_on == "gpu"
-    return torch.device("cpu") if recipe.step.precision == "bf16" and not on_device else device
+    in_host = recipe.step.precision == "bf16" and not recipe.model.drawn_on_gpu
+    return torch.device("cpu") if in_host else device
 
 
 def can_be_recorded(recipe: Recipe) -> bool:

@@ -16,6 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from trimtab.host_memory import host_memory
+
 NAME = "trimtab"
 GIB = 1024**3
 DRIVER_S = 5.0
@@ -209,15 +211,8 @@ def _version(name: str) -> str | None:
 
 def memory() -> tuple[float | None, float | None]:
     """GiB of memory in all and free, None where the system does not say."""
-    try:
-        text = Path("/proc/meminfo").read_text()
-    except OSError:
-        return None, None
-    found = dict(re.findall(r"^(\w+):\s+(\d+) kB", text, re.MULTILINE))
-    try:
-        return tuple(round(int(found[key]) * 1024 / GIB, 1) for key in ("MemTotal", "MemAvailable"))  # pyright: ignore[reportReturnType]
-    except KeyError:
-        return None, None
+    total, free = (None if each is None else round(each / GIB, 1) for each in host_memory())
+    return total, free
 
 
 def driver() -> str | None:

@@ -12,7 +12,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from trimtab.fit.ask import changes_after_running_out
 from trimtab.fit.constants import CONTEXT_BYTES
 from trimtab.fit.gpus import described
 from trimtab.fit.memory_size import GIB, in_gib
+from trimtab.host_memory import host_memory
 
 if TYPE_CHECKING:
     import torch
@@ -153,17 +153,8 @@ def limited(device: "torch.device", memory: int | None) -> int:
 
 def free_host_memory() -> int:
     """Bytes that a new process can take without swapping, in this container; a guess of 8 GiB where nothing says."""
-    found: list[int] = []
-    with suppress(OSError, ValueError, IndexError):
-        text = Path("/proc/meminfo").read_text(encoding="ascii")
-        found += [
-            1024 * int(line.split()[1]) for line in text.splitlines() if line.startswith("MemAvailable:")
-        ]
-    with suppress(OSError, ValueError):
-        group = Path("/sys/fs/cgroup")
-        most = int((group / "memory.max").read_text(encoding="ascii"))
-        found.append(most - int((group / "memory.current").read_text(encoding="ascii")))
-    return max(1, min(found)) if found else 8 * GIB
+    free = host_memory().free
+    return 8 * GIB if free is None else max(1, free)
 
 
 def used_memory(device: "torch.device") -> int:

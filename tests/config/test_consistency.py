@@ -238,26 +238,6 @@ def test_early_stopping_watches_metrics_that_are_measured(evaluate, complaint):
     assert found(evaluate=evaluate) == ([complaint] if complaint else [])
 
 
-WARM = {"preset": "tiny", "warm_start": "runs/base"}
-LORA_B = {"optimizer": {"kind": "adamw", "learning_rate_multipliers": {"lora_b": 16}}}
-
-
-@pytest.mark.parametrize(
-    ("changes", "paths"),
-    [
-        ({"adapter": {"rank": 4}}, ["adapter"]),
-        ({"adapter": {"rank": 4}, "model": WARM}, []),
-        ({"adapter": {"rank": 4}, "model": WARM, "step": LORA_B}, []),
-        ({"model": WARM, "step": LORA_B}, ["step.optimizer.learning_rate_multipliers.lora_b"]),
-        ({"model": WARM, "freeze": ["encoder.*"]}, []),
-        ({"freeze": ["encoder.*"]}, ["freeze"]),
-        ({"adapter": {"rank": 4}, "model": WARM, "freeze": ["encoder.*"]}, ["freeze"]),
-    ],
-)
-def test_adapters_and_frozen_weights_need_weights_that_are_trained(changes, paths):
-    assert [path for path, _, _ in found(**changes)] == paths
-
-
 @pytest.mark.parametrize(
     ("step", "is_wrong"),
     [

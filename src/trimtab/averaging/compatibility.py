@@ -5,9 +5,6 @@ from typing import Any
 
 from trimtab.averaging.members import Member
 from trimtab.checkpoint.manifest import MODEL
-from trimtab.config.detector_model import DetectorModel
-from trimtab.config.pretrained_model import PretrainedModel
-from trimtab.config.transformers_model import TransformersModel
 from trimtab.errors import InputError, input_error
 
 STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
@@ -118,9 +115,7 @@ def _vocabulary(member: Member) -> dict[str, Any]:
 
 def _beginning(member: Member) -> dict[str, Any]:
     model = member.recipe.model
-    if isinstance(model, PretrainedModel | TransformersModel):
-        return {"pretrained": model.sha256}
-    if isinstance(model, DetectorModel) and model.path:
-        return {"pretrained": model.sha256}
+    if model.pretrained_path:
+        return {"pretrained": model.pretrained_sha256}
     warm = model.warm_start_sha256 if model.warm_start else None
     return {"warm_start": warm} if warm else {"seed": member.recipe.seed}

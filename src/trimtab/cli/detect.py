@@ -75,7 +75,7 @@ def detect(
     check_output(output, inputs={}, models=[run])
     from trimtab.tasks.detection.detector import load_detector
     from trimtab.tasks.detection.scoring import score_list
-    from trimtab.tasks.recognition.sources import image_files
+    from trimtab.tasks.images.sources import image_files
 
     paths = [] if score else image_files(images)
     detector = load_detector(
@@ -127,7 +127,7 @@ def _lines(found: "Detections") -> list[str]:
 
 def _draw(detector: "TrainedDetector", path: Path, found: "Detections", folder: Path) -> None:
     from trimtab.tasks.detection.detector import drawn
-    from trimtab.tasks.recognition.pixels import load_image
+    from trimtab.tasks.images.pixels import load_image
 
     place = folder / f"{path.stem}.png"
     if place.resolve() == path.resolve():

@@ -28,7 +28,7 @@ def fit(
     ram: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory of the host, such as 64GB.")] = None,
     model: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="config.json that stands in for the model of the recipe."),
+        typer.Option(metavar="FILE", help="config.json of a model to plan in place of the recipe's."),
     ] = None,
     solve: Annotated[
         str | None,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trimtab.cli.shell import outcome
+from trimtab.host_memory import host_memory
 
 if TYPE_CHECKING:
     from trimtab.fit.report import Answer
@@ -74,7 +75,7 @@ def run_fit(request: FitRequest) -> int:
     """Prints the plan; 1 where the recipe does not fit."""
     from trimtab.fit import ask
 
-    gpus, host = ask.choose_gpus(request.gpu, request.memory), ask.host_memory(request.ram)
+    gpus, host = ask.choose_gpus(request.gpu, request.memory), ask.given_memory(request.ram)
     size = ask.parse_size(request.solve)
     subject = ask.open_subject(request.recipe, request.overrides, model=request.model)
     if request.probe:
@@ -87,7 +88,7 @@ def run_fit(request: FitRequest) -> int:
         _tell_all(answers, as_json=request.as_json)
         return int(not any(each.fits for each in answers))
     is_here = request.gpu is None and request.memory is None
-    given = host if host is not None or not is_here else ask.memory_here()
+    given = host if host is not None or not is_here else host_memory().total
     answer = ask.answer_on(subject, gpus[0], ram=given, size=size)
     _tell(answer, as_json=request.as_json)
     return int(not (answer.fits or size is not None))

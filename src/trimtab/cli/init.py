@@ -2,7 +2,6 @@
 
 import io
 import json
-from enum import StrEnum
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -11,28 +10,18 @@ import typer
 
 from trimtab.cli.new_file import write_new
 from trimtab.config.starter import init_recipe
-
-
-class Kind(StrEnum):
-    """The tasks that there is a starter for."""
-
-    TRANSLATION = "translation"
-    LANGUAGE_MODEL = "language_model"
-    CLASSIFICATION = "classification"
-    RECOGNITION = "recognition"
-    DETECTION = "detection"
-    DIFFUSION = "diffusion"
+from trimtab.config.task_facts import Task
 
 
 def init(
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to train.")] = Kind.TRANSLATION,
+    kind: Annotated[Task, typer.Argument(metavar="KIND", help="What to train.")] = "translation",
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="File to write, which must not exist; by default stdout."),
     ] = None,
 ) -> None:
     """Write a commented recipe to start from."""
-    text = init_recipe(kind.value)
+    text = init_recipe(kind)
     if out is None:
         typer.echo(text, nl=False)
         return

@@ -65,7 +65,7 @@ class LivePanel(ConsoleProgress):
         self._size = size or (lambda: terminal_size(self._stream))
         self._numbers = Numbers()
         self._painted: list[int] = []
-        """The width in cells of each line of the panel as it stands in the terminal."""
+        """The width in cells of each line of the panel as the terminal shows it."""
         self._painted_at = 0
         """Columns of the terminal at that time."""
         self._writing = threading.RLock()

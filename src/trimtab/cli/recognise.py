@@ -56,9 +56,9 @@ def recognise(
     error on stderr and exits with 1.
     """
     check_output(output, inputs={}, models=[run])
+    from trimtab.tasks.images.sources import image_files
     from trimtab.tasks.recognition.recognizer import load_recognizer
     from trimtab.tasks.recognition.scoring import score_list
-    from trimtab.tasks.recognition.sources import image_files
 
     paths = [] if score else image_files(images)
     recognizer = load_recognizer(run, device=device, head=None if head is None else head.value)

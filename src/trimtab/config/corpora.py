@@ -27,20 +27,21 @@ class FilesKind:
     """What `source` and `target` name."""
     by_number: bool = False
     """Whether they may be numbers."""
+    one_path: bool = False
+    """Whether `source` and `target` are the same path as this key."""
 
 
 KINDS = (
-    FilesKind("text", ("text", "source", "target")),
-    FilesKind("images", ("images", "source", "target")),
-    FilesKind("boxes", ("boxes", "source", "target")),
+    FilesKind("text", ("text", "source", "target"), one_path=True),
+    FilesKind("images", ("images", "source", "target"), one_path=True),
+    FilesKind("boxes", ("boxes", "source", "target"), one_path=True),
     FilesKind("documents", ("documents",), "the name of a list of sentences"),
     FilesKind("dataset", ("dataset",), "the name of a column"),
     FilesKind("pairs", ("pairs",), "the name or the number of a column", by_number=True),
     FilesKind("source", ("source", "target")),
 )
 """In this order: the last needs no key of its own. A new way to name files is a field and a line here."""
-ONE_PATH = ("text", "images", "boxes")
-"""Kinds whose one path is that of both sides."""
+ONE_PATH = tuple(kind.key for kind in KINDS if kind.one_path)
 
 
 class ParallelFiles(Settings):
@@ -87,7 +88,7 @@ class ParallelFiles(Settings):
     @property
     def is_one_path(self) -> bool:
         """Whether `source` and `target` are the same path as the key that names its kind."""
-        return self.kind.key in ONE_PATH
+        return self.kind.one_path
 
     @property
     def paths(self) -> dict[str, str]:

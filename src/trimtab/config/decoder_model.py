@@ -4,10 +4,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from trimtab.config.model_settings import ModelSettings
 from trimtab.config.positions import PLAIN_THETA, PositionKind, PositionSettings, position_settings
 from trimtab.config.presets import check_heads, check_rotation, filled_from_preset
 from trimtab.config.rope_scaling import RopeScaling
-from trimtab.config.settings import Settings, refused
+from trimtab.config.settings import refused
 
 DecoderPreset = Literal["tiny", "small", "base", "big"]
 
@@ -21,7 +22,7 @@ DECODER_PRESETS: dict[str, dict[str, int]] = {
 2002.05202, section 3). Parameters with a tied vocabulary of 32,000: 7.9M, 42M, 341M, 1.30B; 374M and 1.36B untied."""
 
 
-class DecoderModel(Settings):
+class DecoderModel(ModelSettings):
     """A decoder-only transformer (Liu et al. 2018, arXiv 1801.10198), by default in the shape of Llama (arXiv
     2302.13971): rotary positions, RMSNorm before each sub-layer, SwiGLU, no biases."""
 
@@ -137,6 +138,11 @@ class DecoderModel(Settings):
     def all_position_settings(self) -> tuple[PositionSettings, ...]:
         """The same; an encoder-decoder has one for each side."""
         return (self.position_settings,)
+
+    @property
+    def drawn_on_gpu(self) -> bool:
+        """See `ModelSettings.drawn_on_gpu`."""
+        return self.init_on == "gpu"
 
     @property
     def needs_padding(self) -> bool:

@@ -4,8 +4,9 @@ from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field, model_validator
 
+from trimtab.config.model_settings import ModelSettings
 from trimtab.config.presets import filled_from_preset
-from trimtab.config.settings import Settings, refused
+from trimtab.config.settings import refused
 
 Architecture = Literal["d_fine", "rt_detr_v2", "deimv2", "detr"]
 DetectorPreset = Literal["tiny", "small", "base", "big"]
@@ -18,7 +19,7 @@ DETECTOR_PRESETS: dict[str, dict[str, int]] = {
 }
 
 
-class DetectorModel(Settings):
+class DetectorModel(ModelSettings):
     """A detector that predicts a set of boxes (DETR, arXiv 2005.12872): D-FINE (arXiv 2410.13842), RT-DETRv2 (arXiv
     2407.17140), DEIMv2 (arXiv 2509.20787) or DETR itself. transformers computes the layers; trimtab matches, computes
     the loss, batches and saves. Without `path` the weights begin at random and nothing is downloaded."""
@@ -27,6 +28,11 @@ class DetectorModel(Settings):
     reads_prefix: ClassVar[bool] = False
     needs_padding: ClassVar[bool] = True
     tie_embeddings: ClassVar[bool] = False
+    explains_recording: ClassVar[bool] = True
+    kept_from_start: ClassVar[tuple[str, ...]] = ("sha256", "settings")
+    no_plan: ClassVar[str] = (
+        "a detector has no plan: what its convolutions keep for the backward pass is not known"
+    )
 
     kind: Literal["detector"] = "detector"
     architecture: Architecture = "d_fine"
@@ -118,3 +124,13 @@ class DetectorModel(Settings):
         if self.batch_norm != "auto":
             return self.batch_norm
         return "frozen" if self.path or self.warm_start is not None else "live"
+
+    @property
+    def pretrained_path(self) -> str:
+        """See `ModelSettings.pretrained_path`."""
+        return self.path
+
+    @property
+    def pretrained_sha256(self) -> str | None:
+        """See `ModelSettings.pretrained_sha256`."""
+        return self.sha256

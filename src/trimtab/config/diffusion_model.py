@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from trimtab.config.model_settings import ModelSettings
 from trimtab.config.positions import PositionSettings
 from trimtab.config.presets import check_heads, filled_from_preset
 from trimtab.config.settings import Settings, refused
@@ -34,11 +35,12 @@ class Sampling(Settings):
     make images more typical and less varied. Without classes it has no effect."""
 
 
-class DiffusionModel(Settings):
+class DiffusionModel(ModelSettings):
     """A diffusion transformer (DiT, Peebles and Xie 2022, arXiv 2212.09748) over the pixels of square images, with
     adaLN-Zero, conditioned on the time and, where images have labels, on the class."""
 
     has_encoder: ClassVar[bool] = True
+    no_plan: ClassVar[str] = "a model of images has no plan: what it keeps for the backward pass is not known"
     reads_prefix: ClassVar[bool] = False
     tie_embeddings: ClassVar[bool] = False
     attention_dropout: ClassVar[float] = 0.0

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from trimtab.config.complaint import Complaint
 from trimtab.config.context import ContextTransform
-from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 
 

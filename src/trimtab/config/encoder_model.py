@@ -4,9 +4,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from trimtab.config.model_settings import ModelSettings
 from trimtab.config.positions import EncoderPositions, PositionSettings, position_settings
 from trimtab.config.presets import check_heads, check_rotation, filled_from_preset
-from trimtab.config.settings import Settings
 
 EncoderPreset = Literal["tiny", "small", "base", "big"]
 
@@ -19,7 +19,7 @@ ENCODER_PRESETS: dict[str, dict[str, int]] = {
 """The encoders of the encoder-decoders of the same names."""
 
 
-class EncoderModel(Settings):
+class EncoderModel(ModelSettings):
     """A transformer encoder (Vaswani et al. 2017, arXiv 1706.03762) whose output is averaged over each text."""
 
     has_encoder: ClassVar[bool] = True

@@ -18,7 +18,7 @@ _NUMBER_OR_NAME = re.compile(r"[0-9]+|NAME")
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A key in one of the groups that may stand in its place."""
+    """A key in one of the groups that may be written there."""
 
     kind: str
     """The `kind` of the group, empty where there is one."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from trimtab.config.complaint import Complaint
 from trimtab.config.consistency import contradictions
 from trimtab.config.describe import shown
 from trimtab.config.fitting import fitted
@@ -15,7 +16,7 @@ from trimtab.config.given_path import path_text
 from trimtab.config.nearest import did_you_mean, nearest_words
 from trimtab.config.overrides import apply_overrides
 from trimtab.config.pretrained.fill import with_pretrained
-from trimtab.config.problems import Complaint, complaints_about
+from trimtab.config.problems import complaints_about
 from trimtab.config.read_yaml import Position, read_yaml
 from trimtab.config.run import Recipe
 from trimtab.config.warm_start import with_start

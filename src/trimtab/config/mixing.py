@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from trimtab.config.problems import Complaint
+from trimtab.config.complaint import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.sampling import BpeDropout
 from trimtab.config.tokenizer import SentencePieceTokenizer

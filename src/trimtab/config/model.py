@@ -6,9 +6,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from trimtab.config.model_settings import ModelSettings
 from trimtab.config.positions import EncoderPositions, PositionKind, PositionSettings, position_settings
 from trimtab.config.presets import check_heads, check_rotation, filled_from_preset
-from trimtab.config.settings import Settings, refused
+from trimtab.config.settings import refused
 
 Preset = Literal["tiny", "small", "base", "big"]
 
@@ -20,7 +21,7 @@ ENCODER_DECODER_PRESETS: dict[str, dict[str, int]] = {
 }
 
 
-class EncoderDecoderModel(Settings):
+class EncoderDecoderModel(ModelSettings):
     """A transformer encoder-decoder (Vaswani et al. 2017, arXiv 1706.03762) with a shared vocabulary."""
 
     shorthands: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -164,6 +165,11 @@ class EncoderDecoderModel(Settings):
     def all_position_settings(self) -> tuple[PositionSettings, ...]:
         """Those of both sides."""
         return self.source_position_settings, self.target_position_settings
+
+    @property
+    def cross_attention(self) -> tuple[int, int]:
+        """See `ModelSettings.cross_attention`."""
+        return self.decoder_layers, self.decoder.heads
 
     @property
     def needs_padding(self) -> bool:

@@ -1,5 +1,6 @@
 """Relative paths of a recipe made absolute, so that a run can be moved away from its recipe."""
 
+import json
 import os
 from pathlib import Path
 from typing import TypeVar
@@ -7,12 +8,17 @@ from typing import TypeVar
 from trimtab.config.data import DataConfig
 from trimtab.config.detector_model import DetectorModel
 from trimtab.config.load import LoadedRecipe
-from trimtab.config.pretrained.detectors import with_detector_files
-from trimtab.config.pretrained.place import find_pretrained, where_it_is
+from trimtab.config.pretrained.module_shapes import NOT_KEPT
+from trimtab.config.pretrained.place import CONFIG, find_pretrained, where_it_is
+from trimtab.config.pretrained.shapes import read_settings
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Model, Recipe
 from trimtab.config.tokenizer import ByteTokenizer, PretrainedTokenizer, SentencePieceTokenizer, Tokenizer
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.errors import input_error
+
+OF_CATEGORIES = ("id2label", "label2id", "num_labels", "architectures", "model_type")
+"""Settings that the run has of its own."""
 
 
 def resolve_paths(loaded: LoadedRecipe) -> Recipe:
@@ -41,14 +47,38 @@ def resolve_paths(loaded: LoadedRecipe) -> Recipe:
 
 def _with_pretrained(model: Model, folder: Path) -> Model:
     """A model of the hub by the folder that it was downloaded to, so that it stays the same one."""
-    if isinstance(model, DetectorModel):
-        return with_detector_files(model, str(_absolute(model.path, folder=folder))) if model.path else model
-    if not isinstance(model, PretrainedModel | TransformersModel):
-        return model
-    written = str(_absolute(model.path, folder=folder))
-    if model.sha256 is None:
-        written = str(find_pretrained(model.path, folder=folder).path)
-    return model.model_copy(update={"path": written})
+    path = model.pretrained_path
+    written = str(_absolute(path, folder=folder))
+    match model:
+        case DetectorModel() if path:
+            return with_detector_files(model, written)
+        case PretrainedModel() | TransformersModel():
+            if model.sha256 is None:
+                written = str(find_pretrained(path, folder=folder).path)
+            return model.model_copy(update={"path": written})
+        case _:
+            return model
+
+
+def with_detector_files(model: DetectorModel, path: str) -> DetectorModel:
+    """The model with an absolute path, and with what config.json there says unless the recipe has recorded it. Raises
+    InputError where the folder is none of this architecture."""
+    if model.settings:
+        return model.model_copy(update={"path": path})
+    settings = read_settings(Path(path) / CONFIG)
+    kind = settings.get("model_type")
+    if kind != model.architecture:
+        raise input_error(
+            f"model.path: {path} is no model of this architecture",
+            got=f"model_type {kind}",
+            allowed=model.architecture,
+            fix=f"set `model.architecture: {kind}`, if it is one of d_fine, rt_detr_v2, deimv2 and detr",
+        )
+    kept = {key: value for key, value in settings.items() if key not in (*NOT_KEPT, *OF_CATEGORIES)}
+    update = {"path": path, "settings": json.dumps(kept, sort_keys=True, ensure_ascii=False)}
+    sizes = {"dim": "d_model", "queries": "num_queries", "decoder_layers": "decoder_layers"}
+    found = {key: settings[name] for key, name in sizes.items() if type(settings.get(name)) is int}
+    return model.model_copy(update={**update, **found})
 
 
 Given = TypeVar("Given", SentencePieceTokenizer, Tokenizer)

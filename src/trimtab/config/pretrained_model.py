@@ -43,3 +43,13 @@ class PretrainedModel(DecoderModel):
                 fix="name one, or set `kind: decoder` to train from nothing",
             )
         return self
+
+    @property
+    def pretrained_path(self) -> str:
+        """See `ModelSettings.pretrained_path`."""
+        return self.path
+
+    @property
+    def pretrained_sha256(self) -> str | None:
+        """See `ModelSettings.pretrained_sha256`."""
+        return self.sha256

@@ -2,30 +2,18 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from trimtab.config.complaint import Complaint
 from trimtab.config.describe import describe, join_words, shown
 from trimtab.config.nearest import did_you_mean, nearest_keys, nearest_words
 from trimtab.config.not_yet import BY_KIND, not_yet
 from trimtab.config.places import ROOT, Place, child, keys_of, kind_of, place_of
 from trimtab.config.settings import Settings
 from trimtab.units import Duration
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Complaint:
-    """A problem and the dotted path it is about; the loader adds where that stands."""
-
-    path: str
-    what: str
-    got: str = ""
-    allowed: str = ""
-    fix: str = ""
-
 
 MOST_GUESSES = 200
 """For so many unknown keys it is asked what they may have meant; for tens of thousands it would take minutes."""

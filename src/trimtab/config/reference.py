@@ -2,14 +2,13 @@
 
 import inspect
 from collections.abc import Iterator, Sequence
-from typing import Any, assert_never, cast
+from typing import Any, cast
 
 from trimtab.config.describe import describe
 from trimtab.config.places import ROOT, Place, field_of, keys_of, kind_of, meanings
 from trimtab.config.run import Recipe
 from trimtab.config.settings import Settings
-from trimtab.metrics.catalogue import METRICS
-from trimtab.metrics.metric import BoxMetric, LabelMetric, LossMetric, ReadingMetric, TranslationMetric
+from trimtab.metrics.catalogue import LOSS, METRICS
 from trimtab.units import Duration
 
 REFERENCE_PAGE = "docs/recipe.md"
@@ -33,19 +32,7 @@ def _metrics() -> Iterator[str]:
     yield from ("## Metrics", "", "What `evaluate.metrics` and `evaluate.best.metric` may name.", "")
     yield from ("| metric | of | best | meaning |", "|---|---|---|---|")
     for metric in METRICS:
-        match metric:
-            case LossMetric():
-                of = "language models" if metric.of_texts else "any model"
-            case TranslationMetric():
-                of = "translations"
-            case LabelMetric():
-                of = "classifiers"
-            case ReadingMetric():
-                of = "recognition"
-            case BoxMetric():
-                of = "detection"
-            case _:
-                assert_never(metric)
+        of = "any model" if metric is LOSS else metric.measures.removeprefix("a metric of ")
         best = "lowest" if metric.lower_is_better else "highest"
         yield f"| `{metric.name}` | {of} | {best} | {_cell(metric.about)} |"
 

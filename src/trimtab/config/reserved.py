@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from trimtab.config.complaint import Complaint
 from trimtab.config.context import ContextTransform
-from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.transforms import DenoiseTransform, ProtectTransform
 

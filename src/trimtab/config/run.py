@@ -21,7 +21,8 @@ from trimtab.config.parallel import DataParallel, Parallel
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.settings import Settings, refused
 from trimtab.config.step import StepConfig
-from trimtab.config.task_facts import Task, TaskFacts, facts_of, with_task_defaults
+from trimtab.config.task_facts import Task, facts_of, with_task_defaults
+from trimtab.config.task_record import TaskFacts
 from trimtab.config.trackers import TrackerName
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.config.vision_model import VisionModel
@@ -205,10 +206,7 @@ class Recipe(Settings):
     @property
     def begins_trained(self) -> bool:
         """Whether the first weights are those of another run or of a pretrained model."""
-        model = self.model
-        if isinstance(model, DetectorModel):
-            return bool(model.path) or model.warm_start is not None
-        return model.warm_start is not None or isinstance(model, PretrainedModel | TransformersModel)
+        return bool(self.model.pretrained_path) or self.model.warm_start is not None
 
     @property
     def translates(self) -> bool:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from trimtab.config.complaint import Complaint
 from trimtab.config.optimizers import SGD, AdamW, AdEMAMix, Lion, StableAdamW
-from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.step import ClipAdaptive
 from trimtab.config.transformers_model import TransformersModel

@@ -5,11 +5,12 @@ from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field, model_validator
 
+from trimtab.config.model_settings import ModelSettings
 from trimtab.config.pretrained.families import FAMILIES
-from trimtab.config.settings import Settings, refused
+from trimtab.config.settings import refused
 
 
-class TransformersModel(Settings):
+class TransformersModel(ModelSettings):
     """A pretrained model whose layers are a module of Hugging Face's transformers: Marian, M2M100 and NLLB, mBART,
     BART, T5 and MADLAD for translation; GPT-2, Gemma and others for language models; BERT, RoBERTa and DistilBERT for
     classification. Write `kind: pretrained`; the
@@ -19,6 +20,10 @@ class TransformersModel(Settings):
 
     reads_prefix: ClassVar[bool] = False
     needs_padding: ClassVar[bool] = True
+    explains_recording: ClassVar[bool] = True
+    no_plan: ClassVar[str] = (
+        "a model that transformers computes has no plan: what its layers keep for the backward pass is not known"
+    )
     """Attention runs over padded rows."""
     warm_start: ClassVar[None] = None
     """Its weights are those of `path`."""
@@ -80,3 +85,13 @@ class TransformersModel(Settings):
                 fix="name one",
             )
         return self
+
+    @property
+    def pretrained_path(self) -> str:
+        """See `ModelSettings.pretrained_path`."""
+        return self.path
+
+    @property
+    def pretrained_sha256(self) -> str | None:
+        """See `ModelSettings.pretrained_sha256`."""
+        return self.sha256

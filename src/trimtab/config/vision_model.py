@@ -5,9 +5,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from trimtab.config.model_settings import ModelSettings
 from trimtab.config.positions import PositionSettings, position_settings
 from trimtab.config.presets import check_heads, filled_from_preset
-from trimtab.config.settings import Settings, refused
+from trimtab.config.settings import refused
 
 VisionPreset = Literal["tiny", "small", "base", "big"]
 
@@ -19,11 +20,13 @@ VISION_PRESETS: dict[str, dict[str, int]] = {
 }
 
 
-class VisionModel(Settings):
+class VisionModel(ModelSettings):
     """A vision transformer (Dosovitskiy et al. 2021, arXiv 2010.11929) over images of any size, whose output is read
     column by column (CTC), by a decoder of characters, or by both."""
 
     has_encoder: ClassVar[bool] = True
+    explains_recording: ClassVar[bool] = True
+    no_plan: ClassVar[str] = "a model of images has no plan: what it keeps for the backward pass is not known"
     reads_prefix: ClassVar[bool] = False
     tie_embeddings: ClassVar[bool] = True
     """The decoder's characters are embedded and scored by one matrix."""

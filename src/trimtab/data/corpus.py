@@ -147,7 +147,7 @@ class Corpus:
         return self.pairs.place(line)
 
     def line_number(self, line: int) -> int:
-        """Where a pair stands in its file, counted from 1 and with the header, as an editor shows it."""
+        """The line of a pair in its file, counted from 1 and with the header, as an editor shows it."""
         number = self.place(line).rpartition(":")[2]
         return int(number) if number.isdecimal() else line + 1
 
@@ -157,7 +157,7 @@ class Corpus:
         return self.pairs.num_factors if isinstance(self.pairs, FactoredPairs) else 0
 
     def is_copy(self, source: str, target: str) -> bool:
-        """Whether the target of a pair is its source, word for word where factors stand behind the words."""
+        """Whether the target of a pair is its source, word for word where factors follow the words."""
         if not self.factor_columns:
             return source == target
         return without_factors(source, self.factor_columns).split() == target.split()

@@ -37,7 +37,7 @@ class Named(Protocol):
         ...
 
     def line_number(self, line: int) -> int:
-        """Where a line stands in its file, counted from 1 and with the header."""
+        """The number of a line in its file, counted from 1 and with the header."""
         ...
 
 
@@ -83,7 +83,7 @@ class Ledger:
 
     corpora: list[CorpusLedger]
     line_numbers: tuple[Callable[[int], int], ...] = field(default=(), compare=False, repr=False)
-    """For each corpus where a line, from 0, stands in its file, from 1."""
+    """For each corpus the number in its file, from 1, of a line, from 0."""
 
     @classmethod
     def of(cls, corpora: Sequence[Named]) -> "Ledger":

@@ -1,10 +1,13 @@
 """The examples that one step consumes, as rows of ids."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import TypeVar
 
 import numpy as np
 
 from trimtab.types import DroppedExample, Ragged
+
+Own = TypeVar("Own", bound="TextGlobalBatch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,17 @@ class TextGlobalBatch:
     """For each example, how many leading target tokens the model is given and do not count, int32; None for none."""
     links: Ragged | None = None
     """For each example its aligned tokens, target and source in turn; None where no alignments are learned."""
+
+    @classmethod
+    def of(cls: type[Own], window: "TextGlobalBatch") -> Own:
+        """The same examples, counted as this class counts."""
+        return cls(**{each.name: getattr(window, each.name) for each in fields(TextGlobalBatch)})
+
+    @classmethod
+    def of_rows(cls: type[Own], source: Ragged, target: Ragged) -> Own:
+        """These rows as a step of corpus 0."""
+        zeros = np.zeros(len(source), np.int64)
+        return cls(source, target, zeros.astype(np.int32), zeros, 0)
 
     @property
     def num_targets(self) -> int:

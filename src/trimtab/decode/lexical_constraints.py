@@ -19,7 +19,7 @@ class Spelling:
     """At least one."""
     proposed: bool = True
     """Whether the search puts it into hypotheses. One that it does not, such as the term without the space before it,
-    counts where the model writes it by itself behind what may stand before a word."""
+    counts where the model writes it by itself after something that may precede a word."""
 
 
 Term = tuple[Spelling, ...]

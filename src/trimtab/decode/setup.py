@@ -25,9 +25,9 @@ class TranslationSetup:
     normalise_words: Callable[[str], str] | None = None
     """The same for text without source factors, such as terms and forced prefixes; by default `normalise`."""
     words_alone: Callable[[str], str] = str
-    """A source line without the factors behind its words."""
+    """A source line without the factors after its words."""
     cuts_words: bool = True
-    """Whether a long line may be cut within a word, which cannot be where factors stand behind it."""
+    """Whether a long line may be cut within a word, which is not possible where factors follow each word."""
     max_tokens: int
     """Longest side in tokens, end symbol included; longer source lines are translated piece by piece."""
     search: Search = field(default_factory=Search)

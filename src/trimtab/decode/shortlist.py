@@ -18,7 +18,7 @@ class Shortlist:
     num_ids: int
     """Size of the target's vocabulary."""
     copies: bool
-    """Whether both sides share the vocabulary, so that what stands in the source may be copied."""
+    """Whether both sides share the vocabulary, so that pieces of the source may be copied."""
 
     def ids(self, sources: np.ndarray) -> np.ndarray:
         """The target ids for a batch with these source ids, int64, rising, each once."""

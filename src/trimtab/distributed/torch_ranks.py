@@ -38,7 +38,7 @@ class TorchRanks:
         self.rank = dist.get_rank()
         self.world_size = dist.get_world_size()
         self.watch = watch
-        """Ends the job where a rank is gone; None where somebody else looks after the processes."""
+        """Ends the job where a rank is gone; None where another program looks after the processes."""
 
     @property
     def is_first(self) -> bool:

@@ -189,7 +189,7 @@ class Watch:
 
 
 def lost(who: str, how: str) -> str:
-    """What is told of a rank that is gone."""
+    """The message about a rank that is gone."""
     return (
         f"{who} {how}\n"
         "  why     all ranks take each step together, so the run ends; its last checkpoint is intact\n"
@@ -198,7 +198,7 @@ def lost(who: str, how: str) -> str:
 
 
 def stopped(rank: int, host: str, text: str) -> str:
-    """What is told of a rank that failed and said why."""
+    """The message about a rank that failed and said why."""
     return f"rank {rank} ({host}) has stopped: {text}"
 
 

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from trimtab.checkpoint.load import Checkpoint
+from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.run import Recipe
 from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.tokenizers import Tokenizers
@@ -61,6 +62,12 @@ def decoder_of(trained: Trained) -> DecoderOnly:
     """The model of a target that takes decoders alone; others are refused before anything is written."""
     assert isinstance(trained.model, DecoderOnly), "other kinds do not go on from a text"
     return trained.model
+
+
+def decoder_settings(recipe: Recipe) -> DecoderModel:
+    """The settings of the model of such a target."""
+    assert isinstance(recipe.model, DecoderModel), "other kinds are no language models"
+    return recipe.model
 
 
 @runtime_checkable

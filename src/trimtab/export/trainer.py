@@ -17,9 +17,7 @@ from trimtab.decode.setup import TranslationSetup
 from trimtab.decode.stream import stream_of
 from trimtab.decode.teacher_forced import label_log_probabilities
 from trimtab.export.target import Trained
-from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.kinds import ContinuesTexts
-from trimtab.model.module.causal import CausalModule
 from trimtab.model.prompted import Prompted
 from trimtab.types import Ragged
 
@@ -51,7 +49,7 @@ def token_log_probabilities(trained: Trained, source: Ragged, target: Ragged) ->
 def translations(trained: Trained, rows: Sequence[Sequence[int]], *, beam: int) -> list[list[int]]:
     """The best translation of each row of source ids, end symbol included, by the trainer's own beam search."""
     model, target = trained.model, trained.tokenizers.target
-    assert not isinstance(model, DecoderOnly | CausalModule), "a language model continues texts"
+    assert model.config.has_encoder, "a language model continues texts"
     setup = TranslationSetup(
         model=model,
         tokenizer=target,

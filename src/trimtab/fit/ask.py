@@ -1,6 +1,5 @@
 """From what was typed to plans: a recipe or a model's settings, and the GPU that it has to fit on."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +22,7 @@ from trimtab.fit.shape import Shape
 from trimtab.fit.solve import SIZES, Size, solve
 from trimtab.fit.speed import speed_of
 from trimtab.fit.vocabulary import vocabulary_of
+from trimtab.host_memory import host_memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Subject:
     notes: tuple[str, ...] = ()
 
     def shape_of(self, recipe: Recipe) -> Shape:
-        """That of the recipe, which may be changed, or of the model that stands in for its own."""
+        """That of the recipe, which may be changed, or of the model that replaces its own."""
         if self.stand_in is not None:
             return self.stand_in
         return native_shape(recipe, vocabulary_of(recipe, self.folder))
@@ -49,11 +49,11 @@ class Subject:
 
 def open_subject(path: Path, overrides: Sequence[str] = (), *, model: Path | None = None) -> Subject:
     """A recipe; or `config.json` of Hugging Face, or its folder, with usual settings for everything else. `model` is
-    such a file that stands in for the model of the recipe. InputError for what is neither."""
+    such a file that replaces the model of the recipe. InputError for what is neither."""
     if path.is_dir() or path.suffix == ".json":
         if model is not None:
             raise input_error(
-                "--model: stands in for the model of a recipe",
+                "--model: replaces the model of a recipe",
                 got=f"--model beside {path}",
                 allowed="a recipe with --model, or a model alone",
                 fix="leave --model out",
@@ -163,17 +163,9 @@ def choose_gpus(gpu: str | None, memory: str | None) -> list[Gpu]:
     return [found]
 
 
-def host_memory(ram: str | None) -> int | None:
+def given_memory(ram: str | None) -> int | None:
     """Bytes of host memory that are given."""
     return None if ram is None else parse_memory(ram, option="--ram")
-
-
-def memory_here() -> int | None:
-    """Bytes of memory of this machine."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):
-        return None
 
 
 def answer_on(subject: Subject, gpu: Gpu, *, ram: int | None = None, size: Size | None = None) -> Answer:
@@ -228,7 +220,7 @@ def changes_after_running_out(recipe: Recipe, gpu: Gpu) -> str:
         subject = Subject("", recipe, Path())
         peak = subject.on(gpu).planned(recipe).peak
         smaller = replace(gpu, memory_gib=min(gpu.memory_gib, 0.9 * peak / GIB))
-        climb = cheapest_climb(subject.on(smaller, ram=memory_here()))
+        climb = cheapest_climb(subject.on(smaller, ram=host_memory().total))
     except InputError:
         return ""
     return "" if climb is None else climb.command_line

@@ -3,19 +3,14 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import assert_never
 
 from trimtab.config.adapter import LoraAdapter
 from trimtab.config.decoder_model import DecoderModel
-from trimtab.config.detector_model import DetectorModel
-from trimtab.config.diffusion_model import DiffusionModel
 from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.freezing import patterns_of
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.positions import PositionSettings, RelativeBias
 from trimtab.config.run import Model, Recipe
-from trimtab.config.transformers_model import TransformersModel
-from trimtab.config.vision_model import VisionModel
 from trimtab.errors import InputError, input_error
 from trimtab.fit.shape import Layer, Shape, Stack, Weights
 from trimtab.fit.vocabulary import LABELS, Vocabulary
@@ -49,33 +44,20 @@ def shape_of(model: Model, vocabulary: Vocabulary, *, max_tokens: int) -> Shape:
             return _decoder(model, vocabulary, positions)
         case EncoderModel():
             return _classifier(model, vocabulary, positions)
-        case TransformersModel():
-            raise not_planned(model)
-        case VisionModel() | DiffusionModel():
-            raise input_error(
-                "a model of images has no plan: what it keeps for the backward pass is not known",
-                got=f"`model.kind: {model.kind}`",
-                allowed="the models of text",
-                fix="start `trimtab train`: it tries the longest micro-batch first and says at once if it does not fit",
-            )
-        case DetectorModel():
-            raise input_error(
-                "a detector has no plan: what its convolutions keep for the backward pass is not known",
-                got=f"{model.kind}, with `task: detection`",
-                allowed="the models of text",
-                fix="start `trimtab train`: it tries the largest micro-batch first and says at once if it does not fit",
-            )
         case _:
-            assert_never(model)
+            raise not_planned(model)
 
 
-def not_planned(model: TransformersModel) -> InputError:
-    """The error for a model that transformers computes."""
+def not_planned(model: Model) -> InputError:
+    """The error for a kind of model whose layers the planner does not know."""
+    what = (
+        f"{model.pretrained_path} ({model.kind})" if model.pretrained_path else f"`model.kind: {model.kind}`"
+    )
     return input_error(
-        "a model that transformers computes has no plan: what its layers keep for the backward pass is not known",
-        got=f"{model.path} ({model.family or 'unknown architecture'})",
-        allowed="the models of trimtab, and Llama, Mistral, Qwen2 and Qwen3, which trimtab computes itself",
-        fix="start `trimtab train`: it tries the longest micro-batch first and says at once if it does not fit",
+        model.no_plan,
+        got=what,
+        allowed="the models of text that trimtab computes itself; of pretrained ones Llama, Mistral, Qwen2 and Qwen3",
+        fix="start `trimtab train`: it tries the largest micro-batch first and says at once if it does not fit",
     )
 
 

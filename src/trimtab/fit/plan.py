@@ -7,7 +7,6 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.run import Recipe
 from trimtab.fit import constants
 from trimtab.fit.activations import Program, kept_of_layer, of_norm, of_source, once, recomputed_bytes
@@ -417,8 +416,7 @@ def _evaluation(run: Run, base: int, reserved: int) -> int:
 
 def _host(run: Run) -> int:
     """The model is made in host memory, and a checkpoint brings weights and states there before it is written."""
-    model = run.recipe.model
-    weights = 0 if isinstance(model, DecoderModel) and model.init_on == "gpu" else 4 * run.shape.parameters
+    weights = 0 if run.recipe.model.drawn_on_gpu else 4 * run.shape.parameters
     trained = [each for each in run.shape.weights if each.trained]
     saved = sum(each.numbers * run.how.weight for each in trained) + kept_bytes(
         run.recipe.step.optimizer, trained, lambda size: size, weight=run.how.weight

@@ -24,7 +24,7 @@ from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.kinds import Model
 from trimtab.model.lora import adapted_maps, add_lora, cast_adapter, load_checkpoint_weights
 from trimtab.model.module.module_model import ModuleModel
-from trimtab.model.peft_tensors import settings_of_peft, take_peft_tensors
+from trimtab.model.peft_tensors import TakesAdapter, settings_of_peft, take_peft_tensors
 from trimtab.run_findings.evaluations import ADAPTER_OF_PACKED_BASE
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
@@ -50,9 +50,7 @@ def put_adapter(model: nn.Module, folder: Path, *, base: str, sha256: str | None
     Raises InputError where the folder holds none, it is no LoRA of linear maps, or not of this model, and where the
     model has one already.
     """
-    if not isinstance(model, DecoderOnly | EncoderDecoder | ModuleModel) or any(
-        True for _ in adapted_maps(model)
-    ):
+    if not isinstance(model, TakesAdapter) or any(True for _ in adapted_maps(model)):
         raise input_error(
             f"--adapter: {base} takes none",
             got="a run with an adapter of its own",

@@ -159,13 +159,26 @@ def aligner_for(
 ) -> Aligner:
     """The aligner of a model, by the head that its training guided, or the layer that usually aligns best. InputError
     for a model without attention to a source."""
-    if isinstance(model, Seq2SeqModule):
-        raise no_aligner(
-            "a pretrained model that transformers computes, which does not show its attention",
-            fix="align with a run that trimtab trained from nothing on the same languages",
-        )
-    if not isinstance(model, EncoderDecoder):
-        raise no_aligner(f"a model with `task: {recipe.task}`")
+    match model:
+        case EncoderDecoder():
+            return _aligner(model, recipe, tokenizers, tags, head=head)
+        case Seq2SeqModule():
+            raise no_aligner(
+                "a pretrained model that transformers computes, which does not show its attention",
+                fix="align with a run that trimtab trained from nothing on the same languages",
+            )
+        case _:
+            raise no_aligner(f"a model with `task: {recipe.task}`")
+
+
+def _aligner(
+    model: EncoderDecoder,
+    recipe: Recipe,
+    tokenizers: Tokenizers,
+    tags: tuple[str, ...],
+    *,
+    head: AttentionHead | None,
+) -> Aligner:
     return Aligner(
         model,
         recipe,

@@ -21,8 +21,7 @@ from trimtab.inference.exported import load_exported_text, takes_no_adapter, tra
 from trimtab.inference.generator import Generator
 from trimtab.inference.load import load_model
 from trimtab.inference.pretrained import is_pretrained, load_pretrained
-from trimtab.model.decoder_only import DecoderOnly
-from trimtab.model.module.causal import CausalModule
+from trimtab.model.kinds import ContinuesTexts
 from trimtab.model.prompted import Prompted
 
 GPU_BATCH_TOKENS = 65536
@@ -82,7 +81,7 @@ def with_adapter(generator: Generator, folder: Path | str) -> Generator:
     if not isinstance(generator.model, Prompted):
         raise takes_no_adapter(generator.name)
     model = adapted_copy(generator.model.model, Path(folder), base=generator.name)
-    assert isinstance(model, DecoderOnly | CausalModule), "a copy is of the same class"
+    assert isinstance(model, ContinuesTexts), "a copy is of the same class"
     return replace(generator, model=Prompted(model))
 
 

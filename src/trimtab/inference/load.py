@@ -14,9 +14,7 @@ from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.given_path import RUN, path_text
 from trimtab.config.load import load_recipe
-from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Recipe
-from trimtab.config.transformers_model import TransformersModel
 from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.tags import check_tags, unlike_training
 from trimtab.data.tokenizers import Tokenizers, load_tokenizers
@@ -28,6 +26,7 @@ from trimtab.errors import InputError, input_error
 from trimtab.inference.adapter_folder import put_adapter, with_adapter
 from trimtab.inference.aligner import aligner_for
 from trimtab.inference.chosen_weights import chosen_weights, weights_sha256
+from trimtab.inference.ready import ready_on
 from trimtab.inference.recorded import recorded
 from trimtab.inference.setup import document_context, opener_of, translation_setup
 from trimtab.inference.tagged import Tagged
@@ -41,10 +40,8 @@ from trimtab.model.lora import (
     merged_copy,
     merged_weights,
 )
-from trimtab.model.module.module_model import ModuleModel
-from trimtab.model.pretrained import take_pretrained
+from trimtab.model.pretrained import fill_pretrained
 from trimtab.model.text_model import build_model
-from trimtab.step.precision import resolve_precision
 from trimtab.types import Translates
 
 
@@ -148,11 +145,8 @@ def load_model(
     load_weights(model, run, chosen_weights(checkpoint, recipe), checkpoint=checkpoint)
     if adapter is not None:
         put_adapter(model, Path(adapter), base=str(spec), sha256=weights_sha256(checkpoint, recipe))
-    if place.type == "cuda":
-        half = torch.float16 if resolve_precision("auto", place) == "fp16_mixed" else torch.bfloat16
-        model = model.half_precision_copy(half)
-        model.kernel = "padded" if recipe.model.needs_padding else "varlen"
-    return LoadedModel(recipe, checkpoint, model.to(place).eval(), tokenizers)
+    kernel = "padded" if recipe.model.needs_padding else "varlen"
+    return LoadedModel(recipe, checkpoint, ready_on(place, model, kernel=kernel), tokenizers)
 
 
 def with_base(recipe: Recipe, base: Path) -> Recipe:
@@ -166,12 +160,8 @@ def take_base(model: Model, recipe: Recipe, *, run: RunFolder) -> None:
 
     Raises InputError where they are gone or others by now.
     """
-    if isinstance(recipe.model, PretrainedModel):
-        take_pretrained(model, recipe.model.path, sha256=recipe.model.sha256)
-        return
-    if isinstance(recipe.model, TransformersModel):
-        assert isinstance(model, ModuleModel), "that is what such a recipe describes"
-        model.fill(recipe.model.path, sha256=recipe.model.sha256)
+    if recipe.model.pretrained_path:
+        fill_pretrained(model, recipe.model.pretrained_path, sha256=recipe.model.pretrained_sha256)
         return
     assert recipe.model.warm_start is not None, "an adapter adapts trained weights"
     base = load_model(recipe.model.warm_start, device="cpu")

@@ -18,7 +18,6 @@ from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.kinds import ContinuesTexts
 from trimtab.model.module.causal import CausalModule
 from trimtab.model.pretrained import take_pretrained
-from trimtab.step.precision import resolve_precision
 
 MOST_POSITIONS = 32_768
 """Of which angles are kept; longer texts are no use of this command."""
@@ -61,8 +60,5 @@ def load_pretrained(spec: str, *, device: str | None = None, adapter: str | None
         taken = take_pretrained(model, path)
     if adapter is not None:
         put_adapter(model, Path(adapter), base=spec, sha256=taken.sha256)
-    if device_.type == "cuda":
-        half = torch.float16 if resolve_precision("auto", device_) == "fp16_mixed" else torch.bfloat16
-        model = model.half_precision_copy(half)
-        model.kernel = "padded" if kind == "transformers" else "varlen"
-    return PretrainedText(model.to(device_).eval(), ExactText(tokenizer), window, device_)
+    ready = ready_on(device_, model, kernel="padded" if kind == "transformers" else "varlen")
+    return PretrainedText(ready, ExactText(tokenizer), window, device_)

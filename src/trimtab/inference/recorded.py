@@ -52,13 +52,16 @@ def bytes_of_large_batches(opener: StaticOpener) -> int:
 
 def with_static_shapes(model: Translates) -> Translates:
     """A model or ensemble whose sessions have fixed shapes; one that has no such sessions as it is."""
-    if isinstance(model, Ensemble):
-        return Ensemble([with_static_shapes(each) for each in model.models], mode=model.mode)
-    if isinstance(model, EncoderDecoder):
-        weights = model.output_matrix
-        if weights.device.type == "cpu" or weights.dtype in (torch.float16, torch.bfloat16):
+    match model:
+        case Ensemble():
+            return Ensemble([with_static_shapes(each) for each in model.models], mode=model.mode)
+        case EncoderDecoder(output_matrix=weights) if weights.device.type == "cpu" or weights.dtype in (
+            torch.float16,
+            torch.bfloat16,
+        ):
             return StaticOpener(model)
-    return model
+        case _:
+            return model
 
 
 def with_dynamic_shapes(setup: TranslationSetup) -> TranslationSetup:

@@ -27,7 +27,7 @@ class Comparison:
     result: Paired
 
     def outcome(self, *, p: float) -> Outcome:
-        """What it says; `p` is its p-value, corrected for the table that it stands in.
+        """What it says; `p` is its p-value, corrected for the number of comparisons in its table.
 
         An interval within the margin is no effect, however significant; a prediction of `same` is then confirmed.
         """

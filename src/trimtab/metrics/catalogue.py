@@ -1,7 +1,7 @@
 """The metrics that a recipe can name, in display order."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, Literal
 
 from trimtab.metrics.accuracy import ACCURACY
 from trimtab.metrics.bleu import BLEU
@@ -19,6 +19,7 @@ from trimtab.metrics.metric import (
     LabelMetric,
     LossMetric,
     Metric,
+    MetricGroup,
     Nats,
     ReadingMetric,
     TranslationMetric,
@@ -64,27 +65,12 @@ OF_THE_LOSS = {
     metric.name: metric for metric in METRICS if isinstance(metric, LossMetric) and metric.of_texts
 }
 """Metrics of language models, which follow from the loss and the number of bytes, by name."""
-MetricGroup = Literal["texts", "translations", "labels", "readings", "boxes"]
-"""What metrics are of: texts by their loss, translations beside their references, labels beside the true ones,
-texts that were read beside what is written, boxes that were predicted beside objects."""
 _BY_NAME = {metric.name: metric for metric in (*METRICS, *ON_REQUEST)}
 
 
 def metrics_in(group: MetricGroup) -> Mapping[str, Metric]:
-    """The metrics of a group by name."""
-    match group:
-        case "texts":
-            return OF_THE_LOSS
-        case "translations":
-            return OF_TRANSLATIONS
-        case "labels":
-            return OF_LABELS
-        case "readings":
-            return OF_READINGS
-        case "boxes":
-            return OF_BOXES
-        case _:
-            assert_never(group)
+    """The metrics of a group by name; the loss is in none, as every task has it."""
+    return {metric.name: metric for metric in METRICS if metric.group == group and metric is not LOSS}
 
 
 def metric_of(name: str) -> Metric:

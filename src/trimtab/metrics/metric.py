@@ -7,7 +7,7 @@ one imports it when it runs.
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from trimtab.errors import input_error
 
@@ -67,9 +67,17 @@ class Nats:
         return cls(per_token=loss, per_byte=loss * num_targets / num_bytes if num_bytes else math.nan)
 
 
+MetricGroup = Literal["texts", "translations", "labels", "readings", "boxes"]
+"""What metrics are of: texts by their loss, translations beside their references, labels beside the true ones,
+texts that were read beside what is written, boxes that were predicted beside objects."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossMetric:
     """A metric that follows from the loss; nothing is translated for it."""
+
+    group: ClassVar[MetricGroup] = "texts"
+    measures: ClassVar[str] = "a metric of language models"
 
     name: str
     """In recipes, logs and JSON."""
@@ -94,6 +102,9 @@ class LossMetric:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslationMetric:
     """A metric of translations beside their references."""
+
+    group: ClassVar[MetricGroup] = "translations"
+    measures: ClassVar[str] = "a metric of translations"
 
     name: str
     """In recipes, logs and JSON."""
@@ -128,6 +139,9 @@ class GivenLabels:
 class LabelMetric:
     """A metric of labels that examples were given."""
 
+    group: ClassVar[MetricGroup] = "labels"
+    measures: ClassVar[str] = "a metric of classifiers"
+
     name: str
     """In recipes, logs and JSON."""
     label: str
@@ -155,6 +169,9 @@ class Readings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingMetric:
     """A metric of texts that were read in images."""
+
+    group: ClassVar[MetricGroup] = "readings"
+    measures: ClassVar[str] = "a metric of texts that are read in images"
 
     name: str
     """In recipes, logs and JSON."""
@@ -192,6 +209,9 @@ class BoxScores:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxMetric:
     """A metric of boxes that were predicted."""
+
+    group: ClassVar[MetricGroup] = "boxes"
+    measures: ClassVar[str] = "a metric of boxes that are found in images"
 
     name: str
     """In recipes, logs and JSON."""

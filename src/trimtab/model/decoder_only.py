@@ -30,6 +30,9 @@ class DecoderOnly(Transformer):
     `decoder.norm.weight`, and `target_positions.weight` where positions are learned.
     """
 
+    source_embedding: None = None
+    source_factors: None = None
+
     def __init__(self, config: DecoderModel, *, num_ids: int, max_positions: int, seed: int) -> None:
         """`num_ids` is the size of the vocabulary; its matrix has more rows, up to a multiple of 64, for speed. No
         segment may be longer than `max_positions` tokens."""

@@ -26,23 +26,32 @@ HEAD = f"{PREFIX}.lm_head.weight"
 MOST_NAMED = 3
 
 
-def peft_tensors(model: DecoderOnly | EncoderDecoder | ModuleModel) -> Iterator[tuple[str, Tensor]]:
+TakesAdapter = DecoderOnly | EncoderDecoder | ModuleModel
+"""The models whose adapters have names in PEFT."""
+
+
+def peft_tensors(model: TakesAdapter) -> Iterator[tuple[str, Tensor]]:
     """Every matrix of the adapter by its name in PEFT, as a view of the rows that hold it here; and the embeddings, or
     the head, where they are trained beside it."""
-    if isinstance(model, ModuleModel):
-        yield from _of_module(model)
-        return
-    if isinstance(model, DecoderOnly):
-        for number, block in enumerate(model.decoder.blocks):
-            yield from _of_block(block, f"{PREFIX}.model.layers.{number}", inner="mlp.", other={})
-        for theirs, ours in TABLES.items():
-            table = getattr(model, ours)
-            if table is not None and table.weight.requires_grad and f"{ours}.weight" not in model.frozen:
-                yield f"{PREFIX}.{theirs}.weight", table.weight[: model.num_ids]
-        return
-    for side, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
-        for number, block in enumerate(stack.blocks):
-            yield from _of_block(block, f"{PREFIX}.model.{side}.layers.{number}", inner="", other=OF_MARIAN)
+    match model:
+        case ModuleModel():
+            yield from _of_module(model)
+        case DecoderOnly():
+            yield from _of_decoder(model)
+        case EncoderDecoder():
+            for side, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
+                for number, block in enumerate(stack.blocks):
+                    name = f"{PREFIX}.model.{side}.layers.{number}"
+                    yield from _of_block(block, name, inner="", other=OF_MARIAN)
+
+
+def _of_decoder(model: DecoderOnly) -> Iterator[tuple[str, Tensor]]:
+    for number, block in enumerate(model.decoder.blocks):
+        yield from _of_block(block, f"{PREFIX}.model.layers.{number}", inner="mlp.", other={})
+    for theirs, ours in TABLES.items():
+        table = getattr(model, ours)
+        if table is not None and table.weight.requires_grad and f"{ours}.weight" not in model.frozen:
+            yield f"{PREFIX}.{theirs}.weight", table.weight[: model.num_ids]
 
 
 def _of_module(model: ModuleModel) -> Iterator[tuple[str, Tensor]]:

@@ -45,6 +45,15 @@ class Weights(Protocol):
         ...
 
 
+@runtime_checkable
+class HasFill(Protocol):
+    """A model that reads the weights of a folder itself."""
+
+    def fill(self, path: str, *, sha256: str | None = None) -> "Taken":
+        """Puts them in."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Taken:
     """What was put into a model."""
@@ -60,6 +69,14 @@ class Taken:
         most = sorted(self.stored.items(), key=lambda each: -each[1])
         kept = ", ".join(kind for kind, _ in most)
         return f"{self.tensors} tensors, {kept} in the files, {self.dtype} in training"
+
+
+def fill_pretrained(model: Any, path: str, *, sha256: str | None = None) -> Taken:
+    """Fills a model with the weights at a path: the native decoder from weights of other names, any other by its own
+    `fill`. Raises InputError as `take_pretrained` does."""
+    if isinstance(model, HasFill):
+        return model.fill(path, sha256=sha256)
+    return take_pretrained(model, path, sha256=sha256)
 
 
 @torch.no_grad()

@@ -6,11 +6,9 @@ from typing import Protocol, runtime_checkable
 
 import torch
 
-from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.run import Recipe
 from trimtab.config.transformers_model import TransformersModel
-from trimtab.model.decoder_only import DecoderOnly
-from trimtab.model.kinds import Model, model_of
+from trimtab.model.kinds import ContinuesTexts, Model, model_of
 from trimtab.model.module.causal import CausalModule
 from trimtab.model.module.network import family_of_model
 from trimtab.model.module.seq2seq import Seq2SeqModule, forced_by
@@ -122,7 +120,8 @@ def build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.dev
     if isinstance(recipe.model, TransformersModel):
         module = module_of(recipe.model, vocabularies.target, max_positions=longest, seed=recipe.seed)
         return with_noise_of(recipe, module).to(device)
-    with drawn_on(device, narrow=recipe.step.precision == "bf16") if draws_there(recipe) else nullcontext():
+    narrow = recipe.step.precision == "bf16"
+    with drawn_on(device, narrow=narrow) if recipe.model.drawn_on_gpu else nullcontext():
         model = model_of(
             recipe.model,
             num_ids=vocabularies.target.num_ids,
@@ -136,14 +135,9 @@ def build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.dev
 
 def with_noise_of(recipe: Recipe, model: Model) -> Model:
     """The model with the noise on embeddings that its recipe asks for, which is for language models alone."""
-    if isinstance(model, DecoderOnly | CausalModule):
+    if isinstance(model, ContinuesTexts):
         model.neftune_alpha = recipe.step.neftune_alpha
     return model
-
-
-def draws_there(recipe: Recipe) -> bool:
-    """Whether the first weights are drawn on the device that trains."""
-    return isinstance(recipe.model, DecoderModel) and recipe.model.init_on == "gpu"
 
 
 @contextmanager

@@ -29,6 +29,10 @@ TYING_THAT_FITS = {
 """How a model may be tied that starts from one that is tied so: two matrices do not fit into one."""
 
 
+Started = EncoderDecoder | DecoderOnly
+"""The models that can start from one of their own kind."""
+
+
 @dataclass(frozen=True, slots=True)
 class RowMap:
     """Where the rows of an embedding come from."""
@@ -41,8 +45,8 @@ class RowMap:
 
 @torch.no_grad()
 def take_weights(
-    model: EncoderDecoder | DecoderOnly,
-    old: EncoderDecoder | DecoderOnly,
+    model: Started,
+    old: Started,
     *,
     source: RowMap,
     target: RowMap,
@@ -67,17 +71,16 @@ def take_weights(
     for key, tensor in here.items():
         if key not in TABLES and not key.startswith(FACTORS):
             tensor.copy_(found[key])
-    if isinstance(model, EncoderDecoder) and isinstance(old, EncoderDecoder):
-        _take_factors(model, old, factors or {})
+    _take_factors(model, old, factors or {})
     model.embedding.weight.copy_(mapped_rows(old.embedding.weight, model.embedding.weight, target))
-    if isinstance(model, EncoderDecoder) and isinstance(old, EncoderDecoder) and model.source_embedding:
+    if model.source_embedding is not None:
         own = old.source_embedding or old.embedding
         model.source_embedding.weight.copy_(mapped_rows(own.weight, model.source_embedding.weight, source))
     if model.output is not None:
         model.output.weight.copy_(mapped_rows(old.output_matrix, model.output.weight, target))
 
 
-def _take_factors(model: EncoderDecoder, old: EncoderDecoder, rows: Mapping[str, RowMap]) -> None:
+def _take_factors(model: Started, old: Started, rows: Mapping[str, RowMap]) -> None:
     """The tables of the source factors: a value that the old model knew keeps its vector, and what is new adds nothing,
     so that the model begins as the old one."""
     if model.source_factors is None:
@@ -91,11 +94,9 @@ def _take_factors(model: EncoderDecoder, old: EncoderDecoder, rows: Mapping[str,
             table.weight.copy_(mapped_rows(had.weight, table.weight, rows[size.name]))
 
 
-def _other_factors(old: EncoderDecoder | DecoderOnly, new: EncoderDecoder | DecoderOnly) -> Iterator[Problem]:
+def _other_factors(old: Started, new: Started) -> Iterator[Problem]:
     """Factors that are appended make the embeddings of the pieces narrower, so they have to be those of the old
     model."""
-    if not isinstance(old, EncoderDecoder) or not isinstance(new, EncoderDecoder):
-        return
     before, after = (
         [
             f"{each.name} (dim {each.dim})"
@@ -113,9 +114,9 @@ def _other_factors(old: EncoderDecoder | DecoderOnly, new: EncoderDecoder | Deco
         )
 
 
-def _refuse_new_rows(source: RowMap, target: RowMap, *, old: EncoderDecoder | DecoderOnly, name: str) -> None:
+def _refuse_new_rows(source: RowMap, target: RowMap, *, old: Started, name: str) -> None:
     """Rows that are frozen stand for what they stood for; new ones would stay as they are drawn."""
-    sides = (target,) if isinstance(old, DecoderOnly) else (source, target)
+    sides = (source, target) if old.config.has_encoder else (target,)
     others = max(sum(found != id for id, found in enumerate(side.same)) for side in sides)
     if others:
         raise input_error(
@@ -171,7 +172,7 @@ def described(config: ModelConfig | DecoderModel) -> Mapping[str, object]:
     tree = config.model_dump(exclude=MAY_DIFFER)
     activation = "silu" if config.activation == "swish" else config.activation
     tree = {key: value for key, value in tree.items() if "drop" not in key} | {"activation": activation}
-    if isinstance(config, DecoderModel):
+    if not config.has_encoder:
         return tree | {"kv_heads": config.kv_heads or config.heads}
     tree = {key: value for key, value in tree.items() if key not in SIDES}
     for side, own in (("encoder", config.encoder), ("decoder", config.decoder)):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.config.task_facts import TASKS, TRANSLATION, facts_of
+from trimtab.config.task_facts import TASKS, facts_of
 from trimtab.metrics.catalogue import METRICS
 from trimtab.report.findings import ShownFinding
 from trimtab.report.run_data import RunData
@@ -215,7 +215,7 @@ def _advice(run: RunData, share: float) -> Iterator[str]:
 
 def _command_of(run: RunData) -> str:
     task = run.value("task", "translation")
-    return facts_of(task).command if task in TASKS else TRANSLATION.command
+    return facts_of(task if task in TASKS else "translation").command
 
 
 def human(number: float | int) -> str:

@@ -91,7 +91,7 @@ def runs_below(folder: Path) -> list[Path]:
                 below += sorted(
                     Path(entry) for entry in os.scandir(each) if entry.is_dir(follow_symlinks=False)
                 )
-            except OSError:  # of somebody else
+            except OSError:  # of another user
                 continue
         level = below
     return found

@@ -129,7 +129,7 @@ def _line(name: str, place: str, those: Sequence[dict[str, Any]]) -> SampleLine:
 
 
 def changed(before: str, after: str) -> tuple[Piece, ...]:
-    """A text in stretches that stand in the text before, too, and stretches that are new."""
+    """A text in pieces: those that the text before has too, and those that are new."""
     old, new = _WORD.findall(before)[:MOST_WORDS], _WORD.findall(after)[:MOST_WORDS]
     rest = after[sum(map(len, new)) :]
     found: list[Piece] = []

@@ -56,7 +56,7 @@ class Events:
     """An answer of server-sent events, each sent when it is there."""
 
     texts: AsyncIterator[bytes]
-    """What stands behind `data: `."""
+    """What follows `data: `."""
     abandon: Callable[[], None]
     """Cancels the work for them after the client is gone; harmless at their end."""
 

@@ -135,7 +135,7 @@ class StepGraphs:
         """Forgets the recordings when the device is done with them: NCCL waits, in closing its connections, until no
         recording that uses them is left."""
         if self.recordings:
-            with suppress(RuntimeError):  # what failed on the device is told already
+            with suppress(RuntimeError):  # an error of the device has been reported already
                 torch.cuda.synchronize(self.device)
             self.recordings.clear()
 

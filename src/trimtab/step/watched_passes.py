@@ -1,4 +1,4 @@
-"""What the forward and backward passes of somebody else's functions did: through the wrapped model, and at all."""
+"""What the forward and backward passes of a user's functions did: through the wrapped model, and at all."""
 
 import sys
 from collections.abc import Iterator, Sequence

@@ -1,17 +1,23 @@
 """What a task brings to a run: its data, batches, model and loss, and its own checks before the first step."""
 
+import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import nn
 
+from trimtab.checkpoint.resolve import resolve_checkpoint
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.config.given_path import RUN, path_text
+from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
 from trimtab.data.mixture import Mixture
 from trimtab.data.stages import Stages
+from trimtab.errors import input_error
 from trimtab.finding import Finding
 from trimtab.types import Batch, GlobalBatch, LossOutput
 
@@ -174,8 +180,46 @@ class OwnChecks:
     """Of the data; no model runs."""
     batches: tuple[Check, ...]
     """Whether batches, model and loss belong together."""
-    use: tuple[Check, ...]
+    use: tuple[Check, ...] = ()
     """Whether the model can be used as an evaluation will."""
+
+
+def as_written(recipe: Recipe, datasets: Any) -> Recipe:
+    """No size of a recipe follows from the data."""
+    return recipe
+
+
+def unknown_loss(datasets: Any) -> Untrained:
+    """What an untrained model loses follows from the data and is not known beforehand. Any finite loss is within the
+    bounds of an infinite one."""
+    return Untrained(math.inf, "that of a model that knows nothing")
+
+
+def no_warm_start(old: Any, datasets: Any, model: Any, *, name: str) -> NoReturn:
+    """For kinds of model that begin from nothing; their settings have no `warm_start`."""
+    raise input_error(f"model.warm_start: this kind of model cannot start from {name}")
+
+
+def no_inspection(recipe: Recipe, *, limit: int, progress: Any) -> NoReturn:
+    """For examples that are no pairs of texts, which the report is on."""
+    raise input_error(
+        f"data.train: its examples are {recipe.facts.examples}, and trimtab inspects pairs of texts",
+        got=f"task: {recipe.task}",
+        allowed="a recipe of another task",
+        fix="check the data with `trimtab train RECIPE --smoke`; data_ledger.json counts what is dropped",
+    )
+
+
+def no_export(run: Path | str, target: Any, out: Path, *, given: Any, quantized: Any) -> NoReturn:
+    """For models that no target supports."""
+    place = resolve_checkpoint(path_text(run, name="run", allowed=RUN)).run
+    recipe = load_recipe(RunFolder(place).recipe).recipe
+    raise input_error(
+        f"{run}: no export target supports {recipe.task} yet",
+        got=f"task: {recipe.task}",
+        allowed="a run of another task",
+        fix=f"use the run itself, with `{recipe.facts.command} {run}`",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,8 +230,9 @@ class Task:
     open_datasets: Callable[..., Any]
     """`(recipe, *, tokenizer_folder, progress)`: everything that the recipe names. Raises InputError with every file
     that is wrong, and where nothing is left to train on."""
-    resolve_sizes: Callable[[Recipe, Any], Recipe]
-    """The recipe with the sizes that follow from the opened data."""
+    check_prepared: Callable[[Path], object]
+    """`(folder)`: raises InputError where something that `open_datasets` keeps in a run's `tokenizer/` is missing or
+    damaged. Writes nothing."""
     plan_batches: Callable[..., Any]
     """`(recipe, datasets, *, packed, device, ranks)`: the `Batching` of the run. `packed` asks for batches of one
     shape, `ranks` is how many processes share the batches of a step."""
@@ -196,25 +241,24 @@ class Task:
     """`(recipe, datasets, *, device)`: the model with its first weights."""
     build_loss: Callable[..., ComputesLoss]
     """`(recipe, datasets, *, device)`"""
-    untrained: Callable[[Any], Untrained]
     validation: Validation
     example_losses: Callable[[Any, Any], ExampleLosses]
     """`(parts, window)`: the loss of each example of a window by the model as it is, without smoothing."""
     load_predictor: Callable[..., Any]
     """`(spec, *, device)`: the trained model of a `RUN`, `RUN@last` or `RUN@500` on its device, with all that it needs
     to be used. Raises InputError where there is none, or it is not of this task."""
-    take_weights: Callable[..., str]
-    """`(old, datasets, model, *, name)`: puts the weights of what `load_predictor` gave into this model, and says what
-    fitted."""
     examples: Callable[[Any, Any, torch.device], Any]
     """`(datasets, batching, device)`: the `Examples` that checks look at."""
     checks: OwnChecks
-    export: Callable[..., Any]
+    resolve_sizes: Callable[[Recipe, Any], Recipe] = as_written
+    """The recipe with the sizes that follow from the opened data."""
+    untrained: Callable[[Any], Untrained] = unknown_loss
+    take_weights: Callable[..., str] = no_warm_start
+    """`(old, datasets, model, *, name)`: puts the weights of what `load_predictor` gave into this model, and says what
+    fitted."""
+    export: Callable[..., Any] = no_export
     """`(run, target, out, *, given, quantized)`: writes the model of a run in the form of another library, proves it on
     real text, and gives the report. Raises InputError for what cannot be exported, before anything is written;
     RunFailed where the proof fails, and then there is no folder."""
-    check_prepared: Callable[[Path], None]
-    """`(folder)`: raises InputError where something that `open_datasets` keeps in a run's `tokenizer/` is missing or
-    damaged. Writes nothing."""
-    inspect: Callable[..., Any]
+    inspect: Callable[..., Any] = no_inspection
     """`(recipe, *, limit, progress)`: a report on the data, before a run."""

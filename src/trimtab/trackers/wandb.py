@@ -44,7 +44,7 @@ class WeightsAndBiases:
 
 
 def has_key() -> bool:
-    """Whether wandb could log in without asking somebody."""
+    """Whether wandb could log in without a prompt."""
     if any(os.environ.get(name) for name in ("WANDB_API_KEY", "WANDB_IDENTITY_TOKEN_FILE")):
         return True
     host = urlparse(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")).hostname or ""

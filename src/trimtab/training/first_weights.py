@@ -7,13 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from trimtab.build import Parts
-from trimtab.config.detector_model import DetectorModel
-from trimtab.config.pretrained_model import PretrainedModel
-from trimtab.config.transformers_model import TransformersModel
+from trimtab.config.run import Model
 from trimtab.distributed.sharding import Sharding
 from trimtab.model.freeze import matched
 from trimtab.model.lora import begin_adapter, described
-from trimtab.model.pretrained import take_pretrained
+from trimtab.model.pretrained import fill_pretrained
 from trimtab.progress import Progress
 from trimtab.training.warm_start import take_frozen_start, warm_start
 
@@ -66,13 +64,10 @@ def load_frozen_weights(parts: Parts) -> None:
     model = parts.recipe.model
     if parts.recipe.adapter is None:
         return
-    match model:
-        case PretrainedModel():
-            take_pretrained(parts.model, model.path, sha256=model.sha256)
-        case TransformersModel():
-            parts.model.fill(model.path, sha256=model.sha256)
-        case _:
-            take_frozen_start(parts)
+    if model.pretrained_path:
+        fill_pretrained(parts.model, model.pretrained_path, sha256=model.pretrained_sha256)
+    else:
+        take_frozen_start(parts)
     begin_adapter(parts.model)
 
 
@@ -87,14 +82,9 @@ def _begin_divided(parts: Parts, sharding: Sharding, *, progress: Progress) -> N
     parts.stepper.optimizer.load_state_tensors({})
 
 
-def _pretrained_start(
-    parts: Parts, model: PretrainedModel | TransformersModel | DetectorModel, *, progress: Progress
-) -> None:
-    if isinstance(model, TransformersModel | DetectorModel):
-        taken = parts.model.fill(model.path, sha256=model.sha256)
-    else:
-        taken = take_pretrained(parts.model, model.path, sha256=model.sha256)
+def _pretrained_start(parts: Parts, model: Model, *, progress: Progress) -> None:
+    taken = fill_pretrained(parts.model, model.pretrained_path, sha256=model.pretrained_sha256)
     parts.stepper.optimizer.load_state_tensors({})  # a moving average of the weights begins from these
-    progress.message(f"weights of {model.path}: {taken}")
+    progress.message(f"weights of {model.pretrained_path}: {taken}")
     named = model.model_copy(update={"sha256": taken.sha256})
     parts.recipe = parts.recipe.model_copy(update={"model": named})

@@ -60,7 +60,7 @@ class Logger:
             self.progress.sample(sample)
 
     def picture(self, content: bytes, *, step: int) -> None:
-        """Writes `samples/step-00000500.png`; a disk that is full is told and ends nothing, as with other logs."""
+        """Writes `samples/step-00000500.png`; a full disk is reported and does not end the run, as with other logs."""
         if not self.folder.writes:
             return
         try:

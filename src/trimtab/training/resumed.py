@@ -7,7 +7,6 @@ from typing import Any
 from trimtab.checkpoint.journal import cut_back, read_journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.corpora import ONE_PATH
-from trimtab.config.detector_model import DetectorModel
 from trimtab.config.load import load_recipe
 from trimtab.config.resets import Reset
 from trimtab.config.run import Recipe
@@ -70,7 +69,7 @@ def as_started(recipe: Recipe, run: RunFolder, *, reset: Collection[Reset] = ())
         if not run.recipe.exists():
             return recipe
     begun = load_recipe(run.recipe).recipe
-    recipe, step = _same_detector(started_as(recipe, begun), begun), begun.step
+    recipe, step = _kept_from_start(started_as(recipe, begun), begun), begun.step
     chosen: dict[str, Any] = {}
     budgets = () if "data" in reset else ("tokens_per_micro_batch", "source_tokens_per_micro_batch")
     for key in ("precision", "compile", "cuda_graph", *budgets):
@@ -83,14 +82,12 @@ def as_started(recipe: Recipe, run: RunFolder, *, reset: Collection[Reset] = ())
     return recipe.model_copy(update={"step": recipe.step.model_copy(update=chosen)})
 
 
-def _same_detector(recipe: Recipe, begun: Recipe) -> Recipe:
-    """The recipe with what the weights that a detector began from are known by, as the run has recorded it."""
+def _kept_from_start(recipe: Recipe, begun: Recipe) -> Recipe:
+    """The recipe with what the pretrained weights that the run began from are known by, as it has recorded it."""
     model, then = recipe.model, begun.model
-    if not isinstance(model, DetectorModel) or not isinstance(then, DetectorModel):
+    if model.kind != then.kind or not model.pretrained_path or model.pretrained_sha256 is not None:
         return recipe
-    if not model.path or model.sha256 is not None:
-        return recipe
-    known = {key: getattr(then, key) for key in ("sha256", "settings")}
+    known = {key: getattr(then, key) for key in model.kept_from_start}
     return recipe.model_copy(update={"model": model.model_copy(update=known)})
 
 

@@ -47,7 +47,7 @@ def stopped(signals: Sequence[int], state: TrainState, *, keeps: bool = True) ->
 
 
 def stopping_signals() -> list[signal.Signals]:
-    """SIGTERM, Ctrl-C, a terminal that goes away, and SIGUSR1, but for those that the process was told to live on
-    without (by nohup, or a script that runs it in the background)."""
+    """SIGTERM, Ctrl-C, a terminal that goes away, and SIGUSR1, except those that its parent made it ignore
+    (nohup, or a script that runs it in the background)."""
     known = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
     return [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]

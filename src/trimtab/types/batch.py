@@ -1,10 +1,13 @@
 """What a step, a recorded step and the guard ask of a micro-batch, whatever its task."""
 
-from collections.abc import Hashable, Sequence
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from typing import Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor
+
+Own = TypeVar("Own", bound="TensorBatch")
 
 
 @runtime_checkable
@@ -57,6 +60,37 @@ class Batch(Protocol):
         """A batch of the same `static_key` in which nothing counts: its loss is 0 and has a gradient of 0. For ranks
         without work in a step that all take with the same kernels."""
         ...
+
+
+class TensorBatch(ABC):
+    """The part of a `Batch` that follows from its tensors."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def tensors(self) -> list[Tensor]:
+        """See `Batch.tensors`."""
+
+    @abstractmethod
+    def map(self: Own, change: Callable[[Tensor], Tensor]) -> Own:
+        """The same batch with each tensor changed by a function."""
+
+    @property
+    def device(self) -> torch.device:
+        """See `Batch.device`."""
+        return self.tensors()[0].device
+
+    def to(self: Own, device: torch.device) -> Own:
+        """See `Batch.to`."""
+        return self.map(lambda tensor: tensor.to(device, non_blocking=True))
+
+    def pin(self: Own) -> Own:
+        """See `Batch.pin`."""
+        return self.map(Tensor.pin_memory)
+
+    def clone(self: Own) -> Own:
+        """See `Batch.clone`."""
+        return self.map(Tensor.clone)
 
 
 def fill(batches: Sequence[Batch]) -> float:

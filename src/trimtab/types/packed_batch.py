@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float32, Int, Int32
 from torch import Tensor
 
+from trimtab.types.batch import TensorBatch
+
 IGNORE = -100
 """The target of a slot that does not count in the loss."""
 
@@ -57,7 +59,7 @@ class TokenLinks(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class PackedBatch:
+class PackedBatch(TensorBatch):
     """One micro-batch: source and target streams with the same number of segments."""
 
     source: Stream
@@ -89,11 +91,6 @@ class PackedBatch:
         return self.num_tokens / self.num_slots
 
     @property
-    def device(self) -> torch.device:
-        """Where its tensors are."""
-        return self.labels.device
-
-    @property
     def static_key(self) -> Hashable:
         """Shapes of all tensors, and the longest segment that each stream allows."""
         shapes = tuple(tensor.shape for tensor in self.tensors())
@@ -111,18 +108,6 @@ class PackedBatch:
         return PackedBatch(
             self.source.map(change), self.target.map(change), change(self.labels), *counts, links
         )
-
-    def to(self, device: torch.device) -> "PackedBatch":
-        """The same pack on a device; the copy may run beside the host."""
-        return self.map(lambda tensor: tensor.to(device, non_blocking=True))
-
-    def pin(self) -> "PackedBatch":
-        """The same pack in page-locked memory, for copies that run beside the computation."""
-        return self.map(Tensor.pin_memory)
-
-    def clone(self) -> "PackedBatch":
-        """The same pack in memory of its own."""
-        return self.map(Tensor.clone)
 
     def blank(self) -> "PackedBatch":
         """A pack of the same shape in which nothing counts: the same tokens without labels or links of any weight."""

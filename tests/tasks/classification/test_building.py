@@ -5,7 +5,7 @@ import torch
 from trimtab.tasks.classification.batches import LabelledTexts
 from trimtab.tasks.classification.building import (
     build_classifier,
-    mixture_opener,
+    open_mixtures,
     plan_batches,
     with_vocabulary_size,
 )
@@ -13,7 +13,7 @@ from trimtab.tasks.classification.building import (
 
 def test_steps_have_so_many_examples_and_go_on_from_any_position(opened):
     recipe, datasets = opened
-    stream = mixture_opener(recipe, datasets)
+    stream = open_mixtures(recipe, datasets)
     windows = [*islice(stream(datasets.stages.at(0), 0, 0), 8)]
     assert all(isinstance(window, LabelledTexts) for window in windows)
     assert [window.num_targets for window in windows] == [32] * 8
@@ -25,7 +25,7 @@ def test_steps_have_so_many_examples_and_go_on_from_any_position(opened):
 def test_batches_hold_a_step(opened):
     recipe, datasets = opened
     batching = plan_batches(recipe, datasets, packed=False, device=torch.device("cpu"))
-    window = next(mixture_opener(recipe, datasets)(datasets.stages.at(0), 0, 0))
+    window = next(open_mixtures(recipe, datasets)(datasets.stages.at(0), 0, 0))
     batches = batching.cut_at(window, 0)
     assert sum(batch.num_targets for batch in batches) == 32
     assert batching.num_batches == 2 <= len(batches)

@@ -9,7 +9,7 @@ from tests.small_run import small_recipe
 from trimtab.errors import InputError
 from trimtab.tasks.classification import classifier as stage
 from trimtab.tasks.classification.classifier import load_classifier
-from trimtab.tasks.classification.labels import LABELS_FILE
+from trimtab.tasks.labels import LABELS_FILE
 
 
 @pytest.mark.slow

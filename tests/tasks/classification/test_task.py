@@ -14,7 +14,7 @@ from trimtab.errors import InputError
 from trimtab.inspection import inspect_recipe
 from trimtab.launch import smoke, train
 from trimtab.replaying.replay import replay
-from trimtab.tasks.classification.task import CLASSIFICATION, take_weights
+from trimtab.tasks.classification.task import CLASSIFICATION
 from trimtab.tasks.task import Batching, ComputesLoss, Datasets
 
 
@@ -76,8 +76,6 @@ def test_smoke_overfits_one_batch(tmp_path):
     assert smoke(label_recipe(tmp_path)) < 0.6
 
 
-def test_what_it_has_not_is_refused_by_name(tmp_path):
+def test_an_inspection_is_refused_by_what_the_examples_are(tmp_path):
     with pytest.raises(InputError, match="texts with labels"):
         inspect_recipe(load_recipe(label_recipe(tmp_path)))
-    with pytest.raises(InputError, match="cannot start from"):
-        take_weights(None, None, None, name="RUN@5")

@@ -10,7 +10,7 @@ from trimtab.errors import InputError
 from trimtab.progress import Silent
 from trimtab.tasks.detection.coco import read_coco
 from trimtab.tasks.detection.pages import draw_page, page_size, write_pages
-from trimtab.tasks.recognition.fonts import open_fonts
+from trimtab.tasks.images.fonts import open_fonts
 
 
 @pytest.fixture(scope="module")

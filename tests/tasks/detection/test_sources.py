@@ -8,7 +8,7 @@ from trimtab.errors import InputError
 from trimtab.tasks.detection.annotations import UNKNOWN
 from trimtab.tasks.detection.categories import Categories
 from trimtab.tasks.detection.sources import corpus_of, read_annotations
-from trimtab.tasks.recognition.pixels import BadImage
+from trimtab.tasks.images.pixels import BadImage
 
 RED = Categories(("red",), (1,))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from trimtab.tasks.detection.examples import window_of
+from trimtab.tasks.detection.batches import BoxGlobalBatch
 from trimtab.tasks.detection.letterbox import Letterbox
 from trimtab.tasks.detection.model import Predictions
 from trimtab.tasks.detection.validation import example_losses, loss_of, objects_of
@@ -14,7 +14,7 @@ def test_the_loss_of_a_set_is_that_of_its_images_by_their_boxes(parts):
     valid = next(iter(parts.datasets.valid.values()))
     whole = loss_of(parts, parts.model, valid)
     sample = parts.datasets.sample
-    window = window_of(sample.source.between(0, 4), sample.target.between(0, 4))
+    window = BoxGlobalBatch.of_rows(sample.source.between(0, 4), sample.target.between(0, 4))
     found = example_losses(parts, window)
     assert np.isfinite(found.loss).all()
     assert found.targets.tolist() == sample.target.values[:4].tolist()

@@ -9,7 +9,7 @@ from trimtab.config.corpora import TrainCorpus
 from trimtab.config.images import ImageConfig
 from trimtab.errors import InputError
 from trimtab.tasks.diffusion.sources import labels_in, open_pictures, squared
-from trimtab.tasks.recognition.pixels import BadImage
+from trimtab.tasks.images.pixels import BadImage
 
 
 def opened(path):

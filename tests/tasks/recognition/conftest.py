@@ -1,9 +1,7 @@
 import pytest
-from PIL import ImageFont
 
 from tests.image_run import image_recipe, image_sources
 from trimtab.launch import train
-from trimtab.tasks.recognition.fonts import open_fonts
 
 
 @pytest.fixture(scope="session")
@@ -24,17 +22,3 @@ def image_run(own_cache, tmp_path_factory):
     """The folder of a small recognizer with both heads that is trained for a few steps."""
     folder = tmp_path_factory.mktemp("trained")
     return train(image_recipe(folder, **{"model.head": "both"}), out=folder / "run").run
-
-
-@pytest.fixture(scope="session")
-def font_file(tmp_path_factory):
-    """The font that comes with Pillow, as a file."""
-    path = tmp_path_factory.mktemp("fonts") / "aileron.ttf"
-    path.write_bytes(ImageFont.load_default(20).font_bytes)
-    return path
-
-
-@pytest.fixture(scope="session")
-def fonts(font_file):
-    """The set of this one font."""
-    return open_fonts([str(font_file.parent)], key="fonts")

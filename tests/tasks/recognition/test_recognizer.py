@@ -7,7 +7,6 @@ from tests.image_run import draw_line
 from trimtab.averaging.average import average
 from trimtab.errors import InputError
 from trimtab.tasks.recognition.recognizer import load_recognizer
-from trimtab.tasks.recognition.task import take_weights
 
 
 @pytest.mark.slow
@@ -37,8 +36,6 @@ def test_a_recognizer_of_another_task_or_with_other_characters_is_refused(image_
     charset.unlink()
     with pytest.raises(InputError):
         load_recognizer(run)
-    with pytest.raises(InputError, match="cannot start from"):
-        take_weights(None, None, None, name="runs/x")
 
 
 def test_the_mean_of_checkpoints_reads_too(image_run, tmp_path):

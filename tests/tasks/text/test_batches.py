@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.small_run import small_parts, small_sources
-from trimtab.tasks.text.batches import mixture_opener, plan_batches, with_vocabulary_sizes
+from trimtab.tasks.text.batches import open_mixtures, plan_batches, with_vocabulary_sizes
 
 
 def test_packs_have_one_shape_where_kernels_are_compiled_and_follow_their_rows_otherwise(tmp_path):
@@ -28,9 +28,9 @@ def test_a_mixture_is_opened_at_a_position_with_steps_as_large_as_their_number_s
     growing = {"step.batch_warmup": {"start": 64, "over": "6 steps"}}
     parts = small_parts(tmp_path, **growing)
     mixture = parts.datasets.stages.mixtures[0]
-    opened = mixture_opener(parts.recipe, parts.datasets)(mixture, 20, step)
+    opened = open_mixtures(parts.recipe, parts.datasets)(mixture, 20, step)
     windows = list(itertools.islice(opened, 4))
     most = [parts.batching.tokens_at(step + number) for number in range(4)]
     assert all(room - 32 < window.num_targets <= room for window, room in zip(windows, most, strict=True))
-    again = next(mixture_opener(parts.recipe, parts.datasets)(mixture, windows[0].position, step + 1))
+    again = next(open_mixtures(parts.recipe, parts.datasets)(mixture, windows[0].position, step + 1))
     assert again.target.values.tolist() == windows[1].target.values.tolist()

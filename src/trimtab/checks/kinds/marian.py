@@ -20,7 +20,7 @@ SIGNS = frozenset(
 """Keys that Marian spells so, and no other tool."""
 DATA = "train-sets"
 SAVED = 80
-"""So many options stand in a file that training has saved, and in none that a person writes."""
+"""Files that training has saved have at least so many options; files that people write have fewer."""
 
 
 def recognises(document: Document) -> bool:

@@ -96,7 +96,7 @@ class Literals:
         return found[-1] if is_seen else None
 
     def held(self, held: Held | None, *, nesting: int = 0) -> Any:
-        """What stands behind an attribute or a parameter. A default that says "not given" (None, 0, False, an empty
+        """The value of an attribute or a parameter. A default that says "not given" (None, 0, False, an empty
         text) is unknown: that is what people use options for."""
         if held is None:
             return UNKNOWN

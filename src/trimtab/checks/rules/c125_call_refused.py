@@ -30,7 +30,7 @@ RULE = Rule(
         ),
         Maintainer(
             "https://github.com/huggingface/trl/blob/v1.16.0/trl/trainer/sft_trainer.py",
-            "The signature of `SFTTrainer`: what the data are and how they are packed stands in SFTConfig.",
+            "The signature of `SFTTrainer`: the data's format and packing are settings of SFTConfig.",
         ),
     ),
     fix=Fix("{mend}", safety="same training"),

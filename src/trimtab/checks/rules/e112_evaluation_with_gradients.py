@@ -86,7 +86,7 @@ def _is_evaluation(flow: Flow, off: Event, call: Event) -> bool:
 
 
 def _is_of_function(flow: Flow, off: Event, call: Event) -> bool:
-    """Whether both stand in one function that does nothing but evaluate: a graph network sees all its data in one
+    """Whether both are in one function that does nothing but evaluate: a graph network sees all its data in one
     call, without a loop."""
     function = next((block for block in reversed(off.path) if block.kind == "function"), None)
     if function is None or not call.within(function) or without_gradients(call):

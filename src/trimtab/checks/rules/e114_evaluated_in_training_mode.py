@@ -90,7 +90,7 @@ def _switched_for_it(flow: Flow, trains: list[Event]) -> Event | None:
 
 
 def _share_a_stretch(event: Event, call: Event) -> bool:
-    """Whether both stand in one stretch without gradients, or in one function, outside of any loop that trains."""
+    """Whether both are in one block without gradients, or in one function, outside of any loop that trains."""
     return (without_gradients(event) and call.path[: len(event.path)] == event.path) or (
         bool(event.path) and event.path[-1].kind == "function" and call.path[: len(event.path)] == event.path
     )

@@ -25,8 +25,8 @@ RULE = Rule(
     name="adapter-is-frozen",
     severity="error",
     message="{fault}: no weight of the adapter is trained",
-    why="PEFT loads an adapter for inference unless it is told otherwise, and `prepare_model_for_kbit_training` "
-    "freezes "
+    why="PEFT loads an adapter for inference unless `is_trainable=True` is given, and "
+    "`prepare_model_for_kbit_training` freezes "
     "every parameter that the model has at that moment. A model without a trainable weight stops with 'element 0 of "
     "tensors does not require grad', or trains nothing where another part of it still can.",
     evidence=(

@@ -26,8 +26,8 @@ RULE = Rule(
     severity="error",
     message="`{module}` without `batch_first=True` treats the first axis as the sequence, but {read} treats it as the "
     "batch",
-    why="The transformers and recurrent layers of torch.nn expect (sequence, batch, width) unless they are told "
-    "otherwise. Given (batch, sequence, width) they attend over the examples of a batch, at the same position of each: "
+    why="The transformers and recurrent layers of torch.nn expect (sequence, batch, width) unless `batch_first=True`. "
+    "Given (batch, sequence, width) they attend over the examples of a batch, at the same position of each: "
     "no shape is wrong, and every prediction depends on its neighbours in the batch.",
     evidence=(
         Maintainer(

@@ -75,6 +75,6 @@ def _is_late(clip: Event, loop: Loop) -> bool:
 
 
 def _is_before(step: Event, clip: Event) -> bool:
-    """Whether the clipping comes whenever the step did: the step stands in no branch that the clipping is not in."""
+    """Whether the clipping comes whenever the step did: each branch that holds the step holds the clipping too."""
     branches = [block for block in step.path if block.kind != "with"]
     return all(clip.within(block) for block in branches)

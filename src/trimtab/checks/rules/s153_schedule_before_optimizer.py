@@ -21,10 +21,10 @@ RULE = Rule(
     name="schedule-before-optimizer",
     severity="warning",
     message="the schedule steps before the optimizer: the first value of the schedule is never used",
-    why="Since PyTorch 1.1 `scheduler.step()` belongs behind `optimizer.step()`. Before it, the schedule is "
+    why="Since PyTorch 1.1 `scheduler.step()` belongs after `optimizer.step()`. Before it, the schedule is "
     "ahead by one: "
     "the first rate is skipped, every drop comes a step or an epoch early, a warm-up begins above its first value, and "
-    "PyTorch warns once. The order of older versions stands in many examples.",
+    "PyTorch warns once. Many examples still have the order of older versions.",
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/optim.html",

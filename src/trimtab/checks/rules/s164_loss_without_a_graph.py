@@ -59,7 +59,7 @@ _NEW: Final = frozenset(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """A loss that is told to require a gradient and whose every way back to the model is cut."""
+    """A loss with `requires_grad = True` from which no path leads back to the model."""
     flow = flow_of(run.document)
     calls = None
     for event in flow.named("backward"):
@@ -74,7 +74,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 
 def _is_told(flow: Flow, backward: Event, loss: Value) -> bool:
-    """Whether somebody switched the gradient of the loss itself on."""
+    """Whether the script sets `requires_grad` of the loss itself."""
     for event in flow.sets("requires_grad"):
         if event.subject is loss and event.value.constant is True and event.index < backward.index:
             return True

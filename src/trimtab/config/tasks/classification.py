@@ -1,20 +1,23 @@
 """Classification: what corpora, tokenizer, transforms and lengths it takes."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from trimtab.config.problems import Complaint
-from trimtab.config.run import Recipe
+from trimtab.config.complaint import Complaint
+from trimtab.config.task_record import TaskFacts
 from trimtab.config.tokenizer import ByteLevel, ByteTokenizer, PretrainedTokenizer, SentencePieceTokenizer
-from trimtab.config.transformers_model import TransformersModel
+
+if TYPE_CHECKING:
+    from trimtab.config.run import Recipe
 
 
-def classification_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+def classification_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Corpora, a tokenizer or transforms that are for another task."""
     for check in (_corpora, _sets, _tokenizer, _transforms, _export):
         yield from check(recipe)
 
 
-def _corpora(recipe: Recipe) -> Iterator[Complaint]:
+def _corpora(recipe: "Recipe") -> Iterator[Complaint]:
     for number, corpus in enumerate(recipe.data.train):
         path = f"data.train.{number}"
         if corpus.text is not None:
@@ -30,7 +33,7 @@ def _corpora(recipe: Recipe) -> Iterator[Complaint]:
             yield _no_tags(f"{path}.tags", corpus.tags)
 
 
-def _sets(recipe: Recipe) -> Iterator[Complaint]:
+def _sets(recipe: "Recipe") -> Iterator[Complaint]:
     for name, files in recipe.data.valid.items():
         path = "data.valid" if name == "valid" else f"data.valid.{name}"
         if files.text is not None:
@@ -58,7 +61,7 @@ def _no_tags(path: str, tags: tuple[str, ...]) -> Complaint:
     )
 
 
-def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
+def _tokenizer(recipe: "Recipe") -> Iterator[Complaint]:
     tokenizer = recipe.data.tokenizer
     if recipe.data.source_tokenizer is not None:
         yield Complaint(
@@ -67,7 +70,7 @@ def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
             got="a separate source tokenizer, with task classification",
             fix="rename it to `tokenizer`",
         )
-    pretrained = isinstance(recipe.model, TransformersModel)
+    pretrained = bool(recipe.model.pretrained_path)
     if isinstance(tokenizer, PretrainedTokenizer) and pretrained:
         return
     if pretrained:
@@ -98,7 +101,7 @@ def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-def _transforms(recipe: Recipe) -> Iterator[Complaint]:
+def _transforms(recipe: "Recipe") -> Iterator[Complaint]:
     for place, transform in enumerate(recipe.data.transforms):
         if transform.kind != "normalize":
             yield Complaint(
@@ -110,8 +113,8 @@ def _transforms(recipe: Recipe) -> Iterator[Complaint]:
             )
 
 
-def _export(recipe: Recipe) -> Iterator[Complaint]:
-    pretrained = isinstance(recipe.model, TransformersModel)
+def _export(recipe: "Recipe") -> Iterator[Complaint]:
+    pretrained = bool(recipe.model.pretrained_path)
     allowed = ("hf", "peft") if recipe.adapter is not None else ("hf",)
     if [each for each in recipe.export if each not in allowed or not pretrained]:
         yield Complaint(
@@ -125,3 +128,28 @@ def _export(recipe: Recipe) -> Iterator[Complaint]:
             else "nothing, with an encoder of its own",
             fix="remove it",
         )
+
+
+FACTS = TaskFacts(
+    model_kinds=("encoder", "transformers"),
+    other_kinds="a classifier is an encoder alone",
+    one_row=False,
+    scores_follow_from_the_loss=False,
+    examples="texts with labels",
+    metrics=("labels",),
+    one_target=True,
+    targets="examples",
+    each_target="an example",
+    batches="batches",
+    mismatch="`source` names the texts and `target` their labels",
+    writes_text=False,
+    command="trimtab classify",
+    pretrained="BERT and MiniLM, RoBERTa, XLM-R and DistilBERT",
+    defaults=(
+        ("loss.label_smoothing", 0.0),
+        ("step.tokens_per_step", 256),
+        ("evaluate.metrics", ["accuracy", "macro_f1"]),
+        ("evaluate.best.metric", "accuracy"),
+    ),
+    contradictions=classification_contradictions,
+)

@@ -1,20 +1,15 @@
 """A model, corpora, a tokenizer, transforms or metrics that are for another task than the recipe's."""
 
 from collections.abc import Iterator
-from typing import assert_never
 
-from trimtab.config.problems import Complaint
+from trimtab.config.complaint import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.task_facts import TASKS, facts_of
-from trimtab.config.tasks.classification import classification_contradictions
-from trimtab.config.tasks.detection import box_contradictions, detection_contradictions
-from trimtab.config.tasks.diffusion import diffusion_contradictions
+from trimtab.config.tasks.detection import box_contradictions
 from trimtab.config.tasks.guided_alignment import alignment_contradictions
-from trimtab.config.tasks.language_model import language_model_contradictions
-from trimtab.config.tasks.recognition import image_contradictions, recognition_contradictions
+from trimtab.config.tasks.recognition import image_contradictions
 from trimtab.config.tasks.source_factors import factor_contradictions
-from trimtab.config.tasks.translation import translation_contradictions
-from trimtab.metrics.catalogue import MetricGroup, metrics_in
+from trimtab.metrics.catalogue import metric_of, metrics_in
 
 
 def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
@@ -25,23 +20,9 @@ def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     yield from factor_contradictions(recipe)
     if not recipe.facts.reads_images:
         yield from image_contradictions(recipe)
-    if recipe.task != "detection":
+    if not recipe.facts.finds_boxes:
         yield from box_contradictions(recipe)
-    match recipe.task:
-        case "translation":
-            yield from translation_contradictions(recipe)
-        case "language_model":
-            yield from language_model_contradictions(recipe)
-        case "classification":
-            yield from classification_contradictions(recipe)
-        case "recognition":
-            yield from recognition_contradictions(recipe)
-        case "detection":
-            yield from detection_contradictions(recipe)
-        case "diffusion":
-            yield from diffusion_contradictions(recipe)
-        case _:
-            assert_never(recipe.task)
+    yield from recipe.facts.contradictions(recipe)
 
 
 def _model_kind(recipe: Recipe) -> Iterator[Complaint]:
@@ -59,30 +40,20 @@ def _model_kind(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-OF_GROUP: tuple[tuple[MetricGroup, str], ...] = (
-    ("texts", "a metric of language models"),
-    ("translations", "a metric of translations"),
-    ("labels", "a metric of classifiers"),
-    ("readings", "a metric of texts that are read in images"),
-    ("boxes", "a metric of boxes that are found in images"),
-)
-
-
 def _metrics(recipe: Recipe) -> Iterator[Complaint]:
     texts = recipe.facts.continues_texts and any(
         files.text is not None for files in recipe.data.valid.values()
     )
-    groups: list[MetricGroup] = list(recipe.facts.metrics)
+    groups = recipe.facts.metrics
     if texts:
         groups = groups[:1]  # the sets are documents, of which nothing is translated
     allowed = [name for group in groups for name in metrics_in(group)]
     for place, metric in enumerate(recipe.evaluate.metrics):
         if metric != "loss" and metric not in allowed:
             kept = [each for each in recipe.evaluate.metrics if each in allowed] or ["loss"]
-            of = next(words for group, words in OF_GROUP if metric in metrics_in(group))
             yield Complaint(
                 path=f"evaluate.metrics.{place}",
-                what="a language model of texts translates nothing" if texts else of,
+                what="a language model of texts translates nothing" if texts else metric_of(metric).measures,
                 got=metric,
                 allowed=" or ".join(sorted({"loss", *allowed})),
                 fix=f"set `evaluate.metrics: [{', '.join(kept)}]`",

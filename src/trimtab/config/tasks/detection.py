@@ -1,11 +1,15 @@
 """Detection: what corpora, canvas, model, loss and exports it takes; and boxes in the recipe of another task."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from trimtab.config.complaint import Complaint
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.config.detector_model import DetectorModel
-from trimtab.config.problems import Complaint
-from trimtab.config.run import Recipe
+from trimtab.config.task_record import TaskFacts
+
+if TYPE_CHECKING:
+    from trimtab.config.run import Recipe
 
 EXAMPLE = "{boxes: annotations.json}, or {boxes: data.yaml}"
 
@@ -14,7 +18,7 @@ LEAST_NATIVE = 0.7
 """Share of the pixels of a square that a canvas of its own shape has at least, rounded to multiples."""
 
 
-def detection_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+def detection_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Corpora, a tokenizer or transforms that are for another task, and steps that detectors do not have."""
     for path, files in _files(recipe):
         yield from _of_corpus(path, files)
@@ -22,7 +26,7 @@ def detection_contradictions(recipe: Recipe) -> Iterator[Complaint]:
         yield from check(recipe)
 
 
-def box_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+def box_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Boxes in the recipe of another task."""
     for path, files in _files(recipe):
         if getattr(files, "boxes", None) is not None:
@@ -33,7 +37,7 @@ def box_contradictions(recipe: Recipe) -> Iterator[Complaint]:
         yield _of_boxes("loss.boxes", recipe)
 
 
-def _of_boxes(path: str, recipe: Recipe) -> Complaint:
+def _of_boxes(path: str, recipe: "Recipe") -> Complaint:
     return Complaint(
         path=path,
         what="only a detector predicts boxes",
@@ -42,7 +46,7 @@ def _of_boxes(path: str, recipe: Recipe) -> Complaint:
     )
 
 
-def _files(recipe: Recipe) -> Iterator[tuple[str, ParallelFiles]]:
+def _files(recipe: "Recipe") -> Iterator[tuple[str, ParallelFiles]]:
     for number, corpus in enumerate(recipe.data.train):
         yield f"data.train.{number}", corpus
     for name, files in recipe.data.valid.items():
@@ -65,7 +69,7 @@ def _of_corpus(path: str, files: ParallelFiles) -> Iterator[Complaint]:
         )
 
 
-def _boxes_alone(recipe: Recipe) -> Iterator[Complaint]:
+def _boxes_alone(recipe: "Recipe") -> Iterator[Complaint]:
     data = recipe.data
     for key, value in (("data.canvas", data.canvas), ("loss.boxes", recipe.loss.boxes)):
         if value is None:
@@ -92,7 +96,7 @@ def _boxes_alone(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-def _loss(recipe: Recipe) -> Iterator[Complaint]:
+def _loss(recipe: "Recipe") -> Iterator[Complaint]:
     loss, model = recipe.loss, recipe.model
     off = {
         "label_smoothing": loss.label_smoothing, "z_loss": loss.z_loss, "truncate": loss.truncate,
@@ -117,7 +121,7 @@ def _loss(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-def _step(recipe: Recipe) -> Iterator[Complaint]:
+def _step(recipe: "Recipe") -> Iterator[Complaint]:
     step = recipe.step
     wrong = (
         (
@@ -153,7 +157,7 @@ def _step(recipe: Recipe) -> Iterator[Complaint]:
             )
 
 
-def _model(recipe: Recipe) -> Iterator[Complaint]:
+def _model(recipe: "Recipe") -> Iterator[Complaint]:
     model, canvas = recipe.model, recipe.data.canvas
     if (
         isinstance(model, DetectorModel)
@@ -181,7 +185,7 @@ def _model(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-def _export(recipe: Recipe) -> Iterator[Complaint]:
+def _export(recipe: "Recipe") -> Iterator[Complaint]:
     if recipe.export:
         yield Complaint(
             path="export",
@@ -189,3 +193,34 @@ def _export(recipe: Recipe) -> Iterator[Complaint]:
             got=", ".join(recipe.export),
             fix="remove it, and run `trimtab export RUN --to onnx` after the run",
         )
+
+
+FACTS = TaskFacts(
+    examples="images",
+    reads_images=True,
+    finds_boxes=True,
+    model_kinds=("detector",),
+    other_kinds="detection looks for boxes in images",
+    one_row=False,
+    scores_follow_from_the_loss=False,
+    metrics=("boxes",),
+    one_target=True,
+    targets="boxes",
+    in_a_step="images",
+    each_target="a box",
+    batches="batches",
+    mismatch="the boxes lie on the objects, not mirrored, shifted or in another unit",
+    writes_text=False,
+    command="trimtab detect",
+    defaults=(
+        ("data.canvas", {}),
+        ("loss.label_smoothing", 0.0),
+        ("loss.boxes", {}),
+        ("step.tokens_per_step", 16),
+        ("step.cuda_graph", "off"),
+        ("step.clip", {"kind": "global_norm", "at": 0.1}),
+        ("evaluate.metrics", ["ap", "ap50", "ap75", "ap_nms", "predictions_per_object"]),
+        ("evaluate.best.metric", "ap"),
+    ),
+    contradictions=detection_contradictions,
+)

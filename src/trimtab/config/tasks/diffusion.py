@@ -1,16 +1,20 @@
 """Diffusion: what corpora, images, model and loss it takes."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from trimtab.config.complaint import Complaint
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.config.diffusion_model import DiffusionModel
-from trimtab.config.problems import Complaint
-from trimtab.config.run import Recipe
+from trimtab.config.task_record import TaskFacts
+
+if TYPE_CHECKING:
+    from trimtab.config.run import Recipe
 
 EXAMPLE = "{images: FOLDER}, {images: labels.tsv} or {images: labels.jsonl}"
 
 
-def diffusion_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+def diffusion_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Corpora, a tokenizer, transforms or terms of the loss that are for another task, and sizes that do not fit."""
     for number, corpus in enumerate(recipe.data.train):
         yield from _of_corpus(f"data.train.{number}", corpus)
@@ -47,7 +51,7 @@ def _of_corpus(path: str, files: ParallelFiles) -> Iterator[Complaint]:
         )
 
 
-def _texts(recipe: Recipe) -> Iterator[Complaint]:
+def _texts(recipe: "Recipe") -> Iterator[Complaint]:
     data = recipe.data
     for key in ("tokenizer", "source_tokenizer", "charset"):
         if key in data.model_fields_set and getattr(data, key) is not None:
@@ -66,7 +70,7 @@ def _texts(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-def _images(recipe: Recipe) -> Iterator[Complaint]:
+def _images(recipe: "Recipe") -> Iterator[Complaint]:
     model, images = recipe.model, recipe.data.images
     if images is None:
         yield Complaint(
@@ -103,7 +107,7 @@ def _images(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-def _guidance(recipe: Recipe) -> Iterator[Complaint]:
+def _guidance(recipe: "Recipe") -> Iterator[Complaint]:
     model = recipe.model
     if isinstance(model, DiffusionModel) and model.class_dropout == 0 and model.sampling.guidance != 1:
         yield Complaint(
@@ -115,7 +119,7 @@ def _guidance(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-def _loss(recipe: Recipe) -> Iterator[Complaint]:
+def _loss(recipe: "Recipe") -> Iterator[Complaint]:
     loss = recipe.loss
     terms = {
         "label_smoothing": loss.label_smoothing,
@@ -131,3 +135,34 @@ def _loss(recipe: Recipe) -> Iterator[Complaint]:
                 got=f"{value if isinstance(value, float) else key}, with task diffusion",
                 fix="remove it; `model.prediction` and `model.weighting` say what the error is of and how it counts",
             )
+
+
+FACTS = TaskFacts(
+    examples="images",
+    reads_images=True,
+    model_kinds=("diffusion_transformer",),
+    other_kinds="diffusion makes images",
+    one_row=False,
+    scores_follow_from_the_loss=False,
+    metrics=(),
+    one_target=True,
+    targets="images",
+    each_target="an image",
+    batches="batches",
+    mismatch="the images are what they should be",
+    writes_text=False,
+    command="trimtab sample",
+    defaults=(
+        ("data.images.fit", "crop"),
+        ("data.images.channels", "rgb"),
+        ("data.images.augment", None),
+        ("loss.label_smoothing", 0.0),
+        ("step.tokens_per_step", 256),
+        ("step.cuda_graph", "off"),
+        ("step.ema", {}),
+        ("evaluate.weights", "ema"),
+        ("evaluate.metrics", []),
+        ("evaluate.best.metric", "loss"),
+    ),
+    contradictions=diffusion_contradictions,
+)

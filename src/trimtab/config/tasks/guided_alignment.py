@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from trimtab.config.model import EncoderDecoderModel
-from trimtab.config.problems import Complaint
+from trimtab.config.complaint import Complaint
 from trimtab.config.run import Recipe
 
 KEY = "loss.guided_alignment"
@@ -64,13 +63,10 @@ def _changed_words(recipe: Recipe) -> Iterator[Complaint]:
 
 
 def _place(recipe: Recipe) -> Iterator[Complaint]:
-    guided, model = recipe.loss.guided_alignment, recipe.model
-    if guided is None or not isinstance(model, EncoderDecoderModel):
+    guided, (layers, heads) = recipe.loss.guided_alignment, recipe.model.cross_attention
+    if guided is None or not layers:
         return
-    for key, value, most in (
-        ("layer", guided.layer or 1, model.decoder_layers),
-        ("head", guided.head, model.decoder.heads),
-    ):
+    for key, value, most in (("layer", guided.layer or 1, layers), ("head", guided.head, heads)):
         if value > most:
             yield Complaint(
                 path=f"{KEY}.{key}",

@@ -1,13 +1,14 @@
 """Language models: what corpora, tokenizer and transforms they take."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from trimtab.config.pretrained_model import PretrainedModel
-from trimtab.config.problems import Complaint
-from trimtab.config.run import Recipe
-from trimtab.config.task_facts import IDENTITY
+from trimtab.config.complaint import Complaint
+from trimtab.config.task_record import IDENTITY, TaskFacts
 from trimtab.config.tokenizer import ByteLevel, PretrainedTokenizer, SentencePieceTokenizer
-from trimtab.config.transformers_model import TransformersModel
+
+if TYPE_CHECKING:
+    from trimtab.config.run import Recipe
 
 FILTERS = (
     *("normalize", "length", "ratio", "character_run"),
@@ -16,13 +17,13 @@ FILTERS = (
 """Transforms that rows of source and target may have."""
 
 
-def language_model_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+def language_model_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Corpora, a tokenizer or transforms that are for another task."""
     for check in (_corpora, _answers, _tokenizer, _transforms):
         yield from check(recipe)
 
 
-def _corpora(recipe: Recipe) -> Iterator[Complaint]:
+def _corpora(recipe: "Recipe") -> Iterator[Complaint]:
     if recipe.step.source_tokens_per_micro_batch is not None:
         yield Complaint(
             path="step.source_tokens_per_micro_batch",
@@ -52,7 +53,7 @@ def _corpora(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-def _answers(recipe: Recipe) -> Iterator[Complaint]:
+def _answers(recipe: "Recipe") -> Iterator[Complaint]:
     """Conversations whose answers count, without a tokenizer that has a chat template."""
     keyed = {f"data.train.{number}": corpus for number, corpus in enumerate(recipe.data.train)}
     keyed |= {
@@ -80,7 +81,7 @@ def _answers(recipe: Recipe) -> Iterator[Complaint]:
             )
 
 
-def _sets(recipe: Recipe, *, texts_alone: bool) -> Iterator[Complaint]:
+def _sets(recipe: "Recipe", *, texts_alone: bool) -> Iterator[Complaint]:
     """Validation sets of a kind that the model never reads in training."""
     for name, files in recipe.data.valid.items():
         path = "data.valid" if name == "valid" else f"data.valid.{name}"
@@ -103,13 +104,11 @@ def _sets(recipe: Recipe, *, texts_alone: bool) -> Iterator[Complaint]:
             )
 
 
-def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
+def _tokenizer(recipe: "Recipe") -> Iterator[Complaint]:
     tokenizer = recipe.data.tokenizer
     if isinstance(tokenizer, PretrainedTokenizer):
         yield from _pairs_beside_pretrained(recipe)
-    if isinstance(recipe.model, PretrainedModel | TransformersModel) and not isinstance(
-        tokenizer, PretrainedTokenizer
-    ):
+    if recipe.model.pretrained_path and not isinstance(tokenizer, PretrainedTokenizer):
         yield Complaint(
             path="data.tokenizer.kind",
             what="a pretrained model knows the ids of its own tokenizer alone",
@@ -160,7 +159,7 @@ def _tokenizer(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-def _pairs_beside_pretrained(recipe: Recipe) -> Iterator[Complaint]:
+def _pairs_beside_pretrained(recipe: "Recipe") -> Iterator[Complaint]:
     """Pairs, whose rows need a separator and tags that a pretrained tokenizer has no ids for."""
     for number, corpus in enumerate(recipe.data.train):
         if corpus.text is None:
@@ -173,7 +172,7 @@ def _pairs_beside_pretrained(recipe: Recipe) -> Iterator[Complaint]:
             )
 
 
-def _transforms(recipe: Recipe) -> Iterator[Complaint]:
+def _transforms(recipe: "Recipe") -> Iterator[Complaint]:
     texts = any(corpus.text is not None for corpus in recipe.data.train)
     for place, transform in enumerate(recipe.data.transforms):
         if texts or transform.kind not in FILTERS:
@@ -184,3 +183,23 @@ def _transforms(recipe: Recipe) -> Iterator[Complaint]:
                 allowed="no transform beside a `text`" if texts else " or ".join(FILTERS),
                 fix="remove it",
             )
+
+
+FACTS = TaskFacts(
+    model_kinds=("decoder", "pretrained", "transformers"),
+    other_kinds="a language model has no encoder",
+    one_row=True,
+    scores_follow_from_the_loss=True,
+    metrics=("texts", "translations"),
+    continues_texts=True,
+    command="trimtab generate",
+    pretrained="Llama, Mistral, Qwen2 and Qwen3; GPT-2, Gemma 1 to 3, Phi, Phi-3, GPT-NeoX and Pythia, OPT, SmolLM3, "
+    "OLMo 2 and StarCoder2",
+    defaults=(
+        ("loss.label_smoothing", 0.0),
+        ("evaluate.metrics", ["perplexity", "byte_perplexity", "bits_per_byte"]),
+        ("evaluate.best.metric", "loss"),
+    ),
+    normalization=IDENTITY,
+    contradictions=language_model_contradictions,
+)

@@ -1,16 +1,20 @@
 """Recognition: what corpora, images, model, loss and exports it takes; and images in the recipe of another task."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from trimtab.config.complaint import Complaint
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
-from trimtab.config.problems import Complaint
-from trimtab.config.run import Recipe
+from trimtab.config.task_record import TaskFacts
 from trimtab.config.vision_model import VisionModel
+
+if TYPE_CHECKING:
+    from trimtab.config.run import Recipe
 
 EXAMPLE = "{images: lines.tsv}, or {text: lines.txt, render: {fonts: [FOLDER]}}"
 
 
-def recognition_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+def recognition_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Corpora, a tokenizer or transforms that are for another task, and patches that do not fit the images."""
     for path, files in _files(recipe):
         yield from _of_corpus(path, files)
@@ -18,7 +22,7 @@ def recognition_contradictions(recipe: Recipe) -> Iterator[Complaint]:
         yield from check(recipe)
 
 
-def image_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+def image_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Images in the recipe of a task on text."""
     for path, files in _files(recipe):
         for key in ("images", "render"):
@@ -29,7 +33,7 @@ def image_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             yield _of_images(f"data.{key}", recipe)
 
 
-def _of_images(path: str, recipe: Recipe) -> Complaint:
+def _of_images(path: str, recipe: "Recipe") -> Complaint:
     return Complaint(
         path=path,
         what="a task on text reads no images",
@@ -39,7 +43,7 @@ def _of_images(path: str, recipe: Recipe) -> Complaint:
     )
 
 
-def _files(recipe: Recipe) -> Iterator[tuple[str, ParallelFiles]]:
+def _files(recipe: "Recipe") -> Iterator[tuple[str, ParallelFiles]]:
     for number, corpus in enumerate(recipe.data.train):
         yield f"data.train.{number}", corpus
     for name, files in recipe.data.valid.items():
@@ -78,7 +82,7 @@ def _of_corpus(path: str, files: ParallelFiles) -> Iterator[Complaint]:
         )
 
 
-def _texts_alone(recipe: Recipe) -> Iterator[Complaint]:
+def _texts_alone(recipe: "Recipe") -> Iterator[Complaint]:
     data = recipe.data
     for key in ("images", "charset"):
         if getattr(data, key) is None:
@@ -105,7 +109,7 @@ def _texts_alone(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-def _patches(recipe: Recipe) -> Iterator[Complaint]:
+def _patches(recipe: "Recipe") -> Iterator[Complaint]:
     model, images = recipe.model, recipe.data.images
     if not isinstance(model, VisionModel) or images is None:
         return
@@ -129,7 +133,7 @@ def _patches(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-def _loss(recipe: Recipe) -> Iterator[Complaint]:
+def _loss(recipe: "Recipe") -> Iterator[Complaint]:
     model, loss = recipe.model, recipe.loss
     if not isinstance(model, VisionModel) or model.head != "ctc":
         return
@@ -144,7 +148,7 @@ def _loss(recipe: Recipe) -> Iterator[Complaint]:
             )
 
 
-def _step(recipe: Recipe) -> Iterator[Complaint]:
+def _step(recipe: "Recipe") -> Iterator[Complaint]:
     if recipe.step.cuda_graph != "off":  # `auto` would record them
         yield Complaint(
             path="step.cuda_graph",
@@ -162,7 +166,7 @@ def _step(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-def _export(recipe: Recipe) -> Iterator[Complaint]:
+def _export(recipe: "Recipe") -> Iterator[Complaint]:
     if recipe.export:
         yield Complaint(
             path="export",
@@ -170,3 +174,30 @@ def _export(recipe: Recipe) -> Iterator[Complaint]:
             got=", ".join(recipe.export),
             fix="remove it",
         )
+
+
+FACTS = TaskFacts(
+    examples="images",
+    reads_images=True,
+    model_kinds=("vision",),
+    other_kinds="recognition reads images",
+    one_row=False,
+    scores_follow_from_the_loss=False,
+    metrics=("readings",),
+    targets="characters",
+    each_target="a character",
+    batches="batches",
+    mismatch="each image shows its text, not mirrored or rotated, and large enough to be read",
+    writes_text=False,
+    command="trimtab recognise",
+    defaults=(
+        ("data.images", {}),
+        ("data.charset", {}),
+        ("loss.label_smoothing", 0.0),
+        ("step.tokens_per_step", 4096),
+        ("step.cuda_graph", "off"),
+        ("evaluate.metrics", ["cer", "wer", "exact", "loops"]),
+        ("evaluate.best.metric", "cer"),
+    ),
+    contradictions=recognition_contradictions,
+)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from trimtab.config.complaint import Complaint
 from trimtab.config.corpora import ParallelFiles
-from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.source_factors import file_names
 from trimtab.config.tokenizer import ByteLevel

@@ -1,17 +1,20 @@
 """Translation: what corpora, validation sets and tokenizer it takes."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from trimtab.config.problems import Complaint
-from trimtab.config.run import Recipe
+from trimtab.config.complaint import Complaint
+from trimtab.config.task_record import TaskFacts
 from trimtab.config.tokenizer import ByteLevel, ByteTokenizer, PretrainedTokenizer
-from trimtab.config.transformers_model import TransformersModel
+
+if TYPE_CHECKING:
+    from trimtab.config.run import Recipe
 
 SYMBOLS = {"context": "separators", "protect": "symbols", "denoise": "a mask"}
 """Transforms that need pieces which a pretrained vocabulary does not have."""
 
 
-def translation_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+def translation_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Validation sets, corpora or a tokenizer that are for another task."""
     data = recipe.data
     for name, files in data.valid.items():
@@ -32,7 +35,7 @@ def translation_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             allowed="a corpus with source and target, or the transform denoise",
             fix="set `task: language_model` and `model: {kind: decoder}`, or add a parallel corpus",
         )
-    if isinstance(recipe.model, TransformersModel) or isinstance(data.tokenizer, PretrainedTokenizer):
+    if recipe.model.pretrained_path or isinstance(data.tokenizer, PretrainedTokenizer):
         yield from _of_pretrained(recipe)
     if isinstance(data.tokenizer, ByteTokenizer):
         yield Complaint(
@@ -52,10 +55,10 @@ def translation_contradictions(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-def _of_pretrained(recipe: Recipe) -> Iterator[Complaint]:
+def _of_pretrained(recipe: "Recipe") -> Iterator[Complaint]:
     """A pretrained translator with what its vocabulary or its module cannot do."""
     data, model = recipe.data, recipe.model
-    if not isinstance(model, TransformersModel):
+    if model.kind != "transformers":
         yield Complaint(
             path="data.tokenizer.kind",
             what="the sides of a pretrained vocabulary are known with the pretrained model alone",
@@ -105,7 +108,7 @@ def _of_pretrained(recipe: Recipe) -> Iterator[Complaint]:
             )
 
 
-def _of_corpora(recipe: Recipe) -> Iterator[Complaint]:
+def _of_corpora(recipe: "Recipe") -> Iterator[Complaint]:
     """Tags, and the other direction, whose languages would be the wrong ones."""
     data = recipe.data
     for number, corpus in enumerate(data.train):
@@ -131,3 +134,16 @@ def _of_corpora(recipe: Recipe) -> Iterator[Complaint]:
                 allowed="none; a language is named in `data.tokenizer`",
                 fix="remove them",
             )
+
+
+FACTS = TaskFacts(
+    model_kinds=("encoder_decoder", "transformers"),
+    other_kinds="a decoder alone reads no source apart",
+    attends_to_source=True,
+    one_row=False,
+    scores_follow_from_the_loss=False,
+    metrics=("translations",),
+    command="trimtab translate",
+    pretrained="Marian and OPUS, M2M100 and NLLB, mBART, BART, T5, mT5 and MADLAD",
+    contradictions=translation_contradictions,
+)

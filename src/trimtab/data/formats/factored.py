@@ -22,13 +22,13 @@ class FactoredPairs:
     files: tuple[Lines, ...] = ()
     """One for each factor, in the order of the recipe."""
     separator: str = ""
-    """What stands before the factors in the source itself, where they are not in files."""
+    """What separates the factors from their word in the source itself, where they are not in files."""
     columns: int = 0
     """How many they are there."""
 
     @property
     def num_factors(self) -> int:
-        """How many values stand behind each word."""
+        """How many values follow each word."""
         return len(self.files) or self.columns
 
     @property

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import torch
 
-from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.export_targets import obstacles
 from trimtab.config.run import Recipe
 from trimtab.data.fast_tokenizer import FastTokenizer
@@ -19,6 +18,7 @@ from trimtab.export.hf.llama_shape import write_settings
 from trimtab.export.hf.llama_weights import write_weights
 from trimtab.export.hf.pretrained_tokenizer import write_pretrained_tokenizer
 from trimtab.export.hf.sentencepiece_spec import SentencePieceSpec
+from trimtab.export.target import decoder_settings
 from trimtab.export.tokenizer_files import SOURCE
 from trimtab.model.decoder_only import DecoderOnly
 
@@ -49,9 +49,9 @@ def write(model: DecoderOnly, tokenizer: AnyTokenizer, folder: Path, *, window: 
 
 def open_engine(folder: Path, recipe: Recipe, tokenizers: Tokenizers, *, device: torch.device) -> LlamaModel:
     """The model in a folder, which must be that of the recipe."""
-    config = recipe.model
-    assert isinstance(config, DecoderModel), "other kinds are no language models"
-    return open_llama(folder, config, tokenizers.target, window=recipe.data.max_tokens, device=device)
+    return open_llama(
+        folder, decoder_settings(recipe), tokenizers.target, window=recipe.data.max_tokens, device=device
+    )
 
 
 def usage(folder: str) -> str:

@@ -76,17 +76,19 @@ class HuggingFace:
 
     def card(self, trained: Trained, *, name: str, tags: Sequence[str] = ()) -> TargetCard:
         """How transformers uses the folder, and where it differs from the trainer."""
-        if isinstance(trained.model, DecoderOnly | CausalModule):
-            return TargetCard(
-                library=LIBRARY,
-                usage=llama.usage(name),
-                limits=tuple(llama.limits(trained.tokenizer, window=trained.recipe.data.max_tokens)),
-                class_name=class_of(trained.model),
-            )
-        if isinstance(trained.model, Seq2SeqModule):
-            usage = marian.usage(name, tags=module.reads_prefix(trained))
-            return TargetCard(library=LIBRARY, usage=usage, limits=module.limits(trained))
-        return TargetCard(library=LIBRARY, usage=marian.usage(name, tags=tags), limits=marian.limits(trained))
+        match trained.model:
+            case DecoderOnly() | CausalModule() as model:
+                limits = tuple(llama.limits(trained.tokenizer, window=trained.recipe.data.max_tokens))
+                usage, class_name = llama.usage(name), class_of(model)
+                return TargetCard(library=LIBRARY, usage=usage, limits=limits, class_name=class_name)
+            case Seq2SeqModule():
+                usage = marian.usage(name, tags=module.reads_prefix(trained))
+                return TargetCard(library=LIBRARY, usage=usage, limits=module.limits(trained))
+            case EncoderDecoder():
+                usage = marian.usage(name, tags=tags)
+                return TargetCard(library=LIBRARY, usage=usage, limits=marian.limits(trained))
+            case _:
+                assert_never(trained.model)
 
 
 def class_of(model: DecoderOnly | CausalModule) -> str:

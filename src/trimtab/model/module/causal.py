@@ -37,7 +37,7 @@ class CausalModule(ModuleModel):
         if self.training and self.neftune_alpha is not None:
             embedded, lengths = self.network.get_input_embeddings()(ids), real.sum(1, keepdim=True)
             given = {"inputs_embeds": with_noise(embedded, lengths.expand_as(ids), alpha=self.neftune_alpha)}
-        # Without a mask attention is causal; what fills up a row stands behind all of its tokens.
+        # Without a mask attention is causal; the padding of a row comes after all of its tokens.
         found = self.network.base_model(**given, use_cache=False)
         return self.with_bias_columns(found.last_hidden_state.flatten(0, 1)[places])
 

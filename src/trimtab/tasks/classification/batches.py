@@ -11,7 +11,8 @@ from torch import Tensor
 
 from trimtab.config.step import StepConfig
 from trimtab.data.text_global_batch import TextGlobalBatch
-from trimtab.types import IGNORE, Ragged, Stream
+from trimtab.tasks.stream import CutsSteps, divided, rounded_up
+from trimtab.types import IGNORE, Ragged, Stream, TensorBatch
 
 SLACK = 1.05
 STANDARD_ERRORS = 4.0
@@ -30,7 +31,7 @@ class LabelledTexts(TextGlobalBatch):
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledBatch:
+class LabelledBatch(TensorBatch):
     """One micro-batch; see `types.Batch`."""
 
     text: Stream
@@ -57,11 +58,6 @@ class LabelledBatch:
         return len(self.text.ids)
 
     @property
-    def device(self) -> torch.device:
-        """Where its tensors are."""
-        return self.labels.device
-
-    @property
     def static_key(self) -> Hashable:
         """Shapes of all tensors, and the longest segment."""
         return (*(tensor.shape for tensor in self.tensors()), self.text.max_seqlen)
@@ -73,18 +69,6 @@ class LabelledBatch:
     def map(self, change: Callable[[Tensor], Tensor]) -> "LabelledBatch":
         """The same batch with each tensor changed by a function."""
         return replace(self, text=self.text.map(change), labels=change(self.labels))
-
-    def to(self, device: torch.device) -> "LabelledBatch":
-        """The same batch on a device; the copy may run beside the host."""
-        return self.map(lambda tensor: tensor.to(device, non_blocking=True))
-
-    def pin(self) -> "LabelledBatch":
-        """The same batch in page-locked memory."""
-        return self.map(Tensor.pin_memory)
-
-    def clone(self) -> "LabelledBatch":
-        """The same batch in memory of its own."""
-        return self.map(Tensor.clone)
 
     def blank(self) -> "LabelledBatch":
         """A batch of the same shape in which nothing counts."""
@@ -124,8 +108,7 @@ def plan_shape(
     The slots hold the mean length of a batch's examples and four standard errors more, unless
     `source_tokens_per_micro_batch` says how many there are.
     """
-    num_batches = rounded_up(-(-step.tokens_per_step // step.micro_batch_tokens), ranks)
-    examples = -(-step.tokens_per_step // num_batches)
+    num_batches, examples = divided(step, ranks=ranks)
     need = SLACK * examples * lengths.mean() + STANDARD_ERRORS * math.sqrt(examples) * lengths.std()
     slots = step.source_tokens_per_micro_batch or math.ceil(need)
     max_seqlen = rounded_up(max_tokens, 8)
@@ -140,30 +123,16 @@ def plan_shape(
 
 
 @dataclass(slots=True)
-class Batching:
+class Batching(CutsSteps):
     """Cuts steps into batches of one shape; see `tasks.task.Batching`."""
 
-    shape: BatchShape
     pad: int
     """The id that fills the tail."""
-    tokens_at: Callable[[int], int]
-    """Examples that the global batch of a step may hold."""
-    device: torch.device
-    """Where whole sets are put."""
-
-    @property
-    def num_batches(self) -> int:
-        """Batches of a whole step."""
-        return self.shape.num_batches
 
     @property
     def resolved(self) -> dict[str, int]:
         """The budget that was chosen for the texts, by its key of the recipe's `step`."""
         return {"source_tokens_per_micro_batch": self.shape.slots}
-
-    def cut_at(self, window: TextGlobalBatch, step: int) -> list[LabelledBatch]:
-        """The global batch of a step in batches, in host memory."""
-        return self.cut(window)
 
     def cut(self, window: TextGlobalBatch, shape: BatchShape | None = None) -> list[LabelledBatch]:
         """A global batch in batches of the run's shape, or of another, in host memory."""
@@ -213,8 +182,3 @@ def assemble(text: Ragged, labels: np.ndarray, shape: BatchShape, *, pad: int) -
         max_seqlen=shape.max_seqlen if shape.fixed else int(lengths.max()),
     )
     return LabelledBatch(stream, torch.from_numpy(filled), num_targets=len(text), num_tokens=used)
-
-
-def rounded_up(number: int, multiple: int) -> int:
-    """The next multiple."""
-    return -(-number // multiple) * multiple

@@ -1,9 +1,6 @@
 """What a recipe makes of the opened data: batches, the stream of steps, the model."""
 
-import itertools
 import math
-from collections.abc import Generator
-from dataclasses import fields, replace
 from functools import partial
 
 import torch
@@ -12,19 +9,15 @@ from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.run import Recipe
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.data.fitting_vocabulary import with_sizes
-from trimtab.data.global_batches import windows
-from trimtab.data.loader import chunks, resolve_workers
-from trimtab.data.mixture import Mixture
 from trimtab.data.stored_tokenizer import AnyTokenizer
-from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.loss.build import build_loss
 from trimtab.model.module.classifier import ModuleClassifier
 from trimtab.model.text_model import POSITIONS_MULTIPLE
-from trimtab.tasks.classification.batches import Batching, LabelledTexts, plan_shape, rounded_up
+from trimtab.tasks.classification.batches import Batching, LabelledTexts, plan_shape
 from trimtab.tasks.classification.datasets import Labelled
 from trimtab.tasks.classification.model import SequenceClassifier
+from trimtab.tasks.stream import mixture_opener, rounded_up, step_size
 from trimtab.tasks.task import OpenMixture, Untrained
-from trimtab.tasks.text.batches import step_size
 from trimtab.tasks.text.losses import OutputMatrixLoss
 
 
@@ -47,23 +40,9 @@ def with_vocabulary_size(recipe: Recipe, datasets: Labelled) -> Recipe:
     return recipe.model_copy(update={"data": with_sizes(recipe.data, source=tokenizer, target=tokenizer)})
 
 
-def mixture_opener(recipe: Recipe, datasets: Labelled) -> OpenMixture:
-    """What opens the endless global batches of a mixture, each of so many examples."""
-
-    def open_mixture(mixture: Mixture, position: int, step: int) -> Generator[TextGlobalBatch, None, None]:
-        feed, workers = replace(datasets.feed, mixture=mixture), resolve_workers(recipe.data)
-        made = windows(
-            chunks(feed, from_position=position, workers=workers),
-            from_position=position,
-            tokens_per_step=recipe.step.tokens_per_step,
-            max_tokens=1,  # the one target of an example
-            examples_per_epoch=mixture.examples_per_epoch,
-            sizes=map(partial(step_size, recipe.step), itertools.count(step)),
-        )
-        for window in made:
-            yield LabelledTexts(**{each.name: getattr(window, each.name) for each in fields(TextGlobalBatch)})
-
-    return open_mixture
+def open_mixtures(recipe: Recipe, datasets: Labelled) -> OpenMixture:
+    """See `Task.open_mixture`."""
+    return mixture_opener(recipe, datasets.feed, batch=LabelledTexts, max_targets=1)
 
 
 def build_classifier(

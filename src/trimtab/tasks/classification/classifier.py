@@ -9,10 +9,7 @@ import numpy as np
 import torch
 
 from trimtab.checkpoint.load import Checkpoint
-from trimtab.checkpoint.resolve import resolve_checkpoint
-from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.given_path import RUN, path_text
-from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import PretrainedTokenizer
 from trimtab.config.transformers_model import TransformersModel
@@ -24,18 +21,18 @@ from trimtab.decode.given_texts import checked_texts
 from trimtab.device import choose_device
 from trimtab.errors import input_error
 from trimtab.inference.adapter_folder import RECIPE, put_adapter, recipe_of_adapter
-from trimtab.inference.chosen_weights import chosen_weights
-from trimtab.inference.load import check_tokenizers, load_weights, with_base
+from trimtab.inference.load import check_tokenizers, with_base
 from trimtab.inference.pretrained import is_pretrained
+from trimtab.inference.ready import ready_on
 from trimtab.model.lora import add_lora, begin_adapter
 from trimtab.model.module.classifier import ModuleClassifier
-from trimtab.step.precision import resolve_precision
 from trimtab.tasks.classification.batches import Batching, plan_shape
 from trimtab.tasks.classification.building import classifier_of
 from trimtab.tasks.classification.datasets import TextReader
-from trimtab.tasks.classification.labels import Labels, load_labels
 from trimtab.tasks.classification.model import SequenceClassifier
 from trimtab.tasks.classification.validation import log_probabilities
+from trimtab.tasks.labels import Labels, load_labels
+from trimtab.tasks.trained_run import trained_run
 
 OF_EXPORT = "trimtab"
 """Where an exported adapter has the labels and the recipe of its run."""
@@ -93,7 +90,7 @@ class Classifier:
         shape = plan_shape(
             self.recipe.step, rows.lengths, max_tokens=self.recipe.data.max_tokens, packed=packed
         )
-        batching = Batching(shape, self.reader.tokenizer.pad, lambda step: len(lines), device)
+        batching = Batching(shape, lambda step: len(lines), device, self.reader.tokenizer.pad)
         batches = batching.whole_set(rows.take(order), np.zeros(len(lines), np.int32))
         found = torch.cat([log_probabilities(self.model, batch).double().exp() for batch in batches])
         back = np.empty((len(lines), len(self.labels)))
@@ -116,20 +113,12 @@ def load_classifier(
 
 
 def _of_run(spec: str, *, device: str | None, base: Path | None = None) -> Classifier:
-    checkpoint = resolve_checkpoint(spec)
-    run = RunFolder(checkpoint.run)
-    recipe = load_recipe(run.recipe).recipe
-    if recipe.task != "classification":
-        raise input_error(
-            f"{spec}: no classifier",
-            got=f"a run with `task: {recipe.task}`",
-            allowed="a run with `task: classification`",
-            fix="name a run of this task",
-        )
-    recipe = recipe if base is None else with_base(recipe, base)
-    tokenizer, labels = load_stored(run.tokenizer), load_labels(run.tokenizer)
-    check_tokenizers(Tokenizers(tokenizer, tokenizer), run, checkpoint)
-    check_labels(labels, run, checkpoint)
+    run = trained_run(spec, task="classification", kind="classifier")
+    recipe = run.recipe if base is None else with_base(run.recipe, base)
+    folder = run.folder.tokenizer
+    tokenizer, labels = load_stored(folder), load_labels(folder)
+    check_tokenizers(Tokenizers(tokenizer, tokenizer), run.folder, run.checkpoint)
+    run.check_trained_with(labels.fingerprint, name="labels", what="labels", got=labels.shown())
     model = classifier_of(recipe, tokenizer, num_labels=len(labels))
     if recipe.adapter is not None:
         assert isinstance(recipe.model, TransformersModel), "other kinds are refused with the recipe"
@@ -137,8 +126,8 @@ def _of_run(spec: str, *, device: str | None, base: Path | None = None) -> Class
         add_lora(model, recipe.adapter, seed=recipe.seed, device=choose_device(device))
         model.fill(recipe.model.path, sha256=recipe.model.sha256)
         begin_adapter(model)
-    load_weights(model, run, chosen_weights(checkpoint, recipe), checkpoint=checkpoint)
-    return _ready(recipe, checkpoint, model, labels=labels, tokenizer=tokenizer, device=device)
+    run.load_weights(model)
+    return _ready(recipe, run.checkpoint, model, labels=labels, tokenizer=tokenizer, device=device)
 
 
 def _adapted(folder: Path, adapter: Path, *, device: str | None) -> Classifier:
@@ -174,21 +163,6 @@ def _ready(
     device: str | None,
 ) -> Classifier:
     place = choose_device(device)
-    if place.type == "cuda":
-        half = torch.float16 if resolve_precision("auto", place) == "fp16_mixed" else torch.bfloat16
-        model = model.half_precision_copy(half)
-        model.kernel = "padded" if recipe.model.needs_padding else "varlen"
     reader = TextReader(build_transforms(recipe.data.transforms), tokenizer, recipe.data.max_tokens)
-    return Classifier(recipe, checkpoint, model.to(place).eval(), reader, labels)
-
-
-def check_labels(labels: Labels, run: RunFolder, checkpoint: Checkpoint) -> None:
-    """Raises InputError if a number means another label than it did in training."""
-    trained_with = checkpoint.fingerprints.get("labels")
-    if labels.fingerprint != trained_with:
-        raise input_error(
-            f"{run.tokenizer}: not the labels that the model was trained with",
-            got=labels.shown(),
-            allowed=f"sha256 {str(trained_with)[:16]}, as checkpoint {checkpoint.folder.name} says",
-            fix="restore the labels of this run",
-        )
+    ready = ready_on(place, model, kernel="padded" if recipe.model.needs_padding else "varlen")
+    return Classifier(recipe, checkpoint, ready, reader, labels)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -24,10 +24,11 @@ from trimtab.data.stored_tokenizer import AnyTokenizer, load_stored
 from trimtab.data.stream_sample import Sample, first_examples
 from trimtab.data.tokenizer import adopt_tokenizer, sample_lines
 from trimtab.data.transforms.apply import EMPTY_SOURCE, EMPTY_TARGET, Pipeline, build_transforms
-from trimtab.errors import InputError, Problem
+from trimtab.errors import input_error
 from trimtab.progress import Progress
-from trimtab.tasks.classification.labels import Labels, label_of, numbered, prepare_labels
-from trimtab.tasks.text.datasets import keyed_files, open_all
+from trimtab.tasks.labels import LABELS_FILE, Labels, keep_labels, load_labels, numbered
+from trimtab.tasks.recipe_files import each_or_problems, fingerprints_of, keyed_files
+from trimtab.tasks.text.datasets import open_all
 from trimtab.types import DroppedExample, Ragged
 
 
@@ -154,11 +155,7 @@ class Labelled:
     @property
     def fingerprints(self) -> dict[str, str]:
         """What must not change when a run resumes, by name."""
-        data = {
-            f"data.train.{number}": f"{len(corpus):,} examples, sha256 {corpus.fingerprint[:32]}"
-            for number, corpus in enumerate(self.corpora)
-        }
-        data |= {f"data.valid.{name}": valid.fingerprint for name, valid in self.valid.items()}
+        data = fingerprints_of(self.corpora, self.valid, what="examples")
         return {**data, "tokenizer": self.tokenizer.fingerprint, "labels": self.labels.fingerprint}
 
     @property
@@ -193,14 +190,10 @@ def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress)
     stages = plan_stages(recipe.data, corpora, seed=recipe.data_seed)
     feed = LabelledFeed(corpora, reader, labels, stages.mixtures[0])
     _, (keys, _) = keyed_files(recipe)
-    sets, problems = dict[str, LabelledSet](), list[Problem]()
-    for name, key, corpus in zip(recipe.data.valid, keys, valid, strict=True):
-        try:
-            sets[name] = read_set(name, corpus, reader, labels, key=key)
-        except InputError as error:
-            problems += error.problems
-    if problems:
-        raise InputError(*problems)
+    named = {name: (corpus, key) for name, corpus, key in zip(recipe.data.valid, valid, keys, strict=True)}
+    sets = each_or_problems(
+        named, lambda name: read_set(name, named[name][0], reader, labels, key=named[name][1])
+    )
     return Labelled(corpora, reader, labels, feed, stages, sets, first_examples(feed, stages))
 
 
@@ -239,4 +232,59 @@ def prepare_tokenizer(
 def read_set(name: str, corpus: Corpus, reader: TextReader, labels: Labels, *, key: str) -> LabelledSet:
     """A validation set, whole; InputError for labels that the training data does not have."""
     texts = [text for text, _ in corpus.several(range(len(corpus)))]
-    return LabelledSet(name, texts, reader.rows(texts), np.array(numbered(corpus, labels, key=key), np.int32))
+    found = numbered(
+        labels_in(corpus),
+        labels.numbers,
+        key=key,
+        place=corpus.place,
+        what="a label that the training data does not have",
+        allowed=labels.shown(),
+        fix="correct it, remove the line, or add examples with this label to data.train",
+    )
+    return LabelledSet(name, texts, reader.rows(texts), np.array(found, np.int32))
+
+
+def label_of(target: str) -> str:
+    """A label as it is written in a corpus, without the spaces around it."""
+    return target.strip()
+
+
+def prepare_labels(corpora: Sequence[Corpus], *, folder: Path) -> Labels:
+    """The labels in a run's folder, or those of the corpora, which are then written there.
+
+    Raises InputError if the file is damaged, where the corpora have a label that is not in it, and where there are
+    fewer than two labels.
+    """
+    if (folder / LABELS_FILE).exists():
+        labels = load_labels(folder)
+        for number, corpus in enumerate(corpora):
+            _check_known(corpus, labels, key=f"data.train.{number}")
+        return labels
+    found = {label for corpus in corpora for label in labels_in(corpus)} - {""}
+    if len(found) < 2:
+        raise input_error(
+            "data.train: a classifier needs at least two labels",
+            got=f"{len(found)} label{'' if len(found) == 1 else 's'}: {', '.join(sorted(found)) or 'none'}",
+            allowed="at least 2 different labels as `target`",
+            fix="check that `target` names the labels and `source` the texts",
+        )
+    labels = Labels(tuple(sorted(found)))
+    keep_labels(labels, folder)
+    return labels
+
+
+def _check_known(corpus: Corpus, labels: Labels, *, key: str) -> None:
+    known = {*labels.names, ""}
+    for line, label in enumerate(labels_in(corpus)):
+        if label not in known:
+            raise input_error(
+                f"{key}: {corpus.place(line)}: a label unknown to this run",
+                got=repr(label),
+                allowed=labels.shown(),
+                fix="restore the data as it was when the run began, or start a new run with another --out",
+            )
+
+
+def labels_in(corpus: Corpus) -> Iterator[str]:
+    """The label of each line, in order."""
+    return (label_of(target) for _, target in corpus.several(range(len(corpus))))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 import torch
@@ -10,7 +9,7 @@ import torch
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.tasks.classification.batches import Batching, LabelledBatch, LabelledTexts
 from trimtab.tasks.classification.datasets import Labelled, label_rows
-from trimtab.tasks.examples import CutTwoWays
+from trimtab.tasks.examples import CutTwoWays, unequal_parts
 from trimtab.tasks.text.datasets import Side
 from trimtab.types import Ragged
 
@@ -42,8 +41,7 @@ class LabelledExamples:
                 return
             window = self.between(start, start + size)
             count = len(window.target)
-            bounds = [start + i * i * count // 16 for i in range(5)]
-            pieces = [self.between(a, b) for a, b in pairwise(bounds) if b > a]
+            pieces = [self.between(a, b) for a, b in unequal_parts(start, count)]
             (whole,) = self.on_device(window)
             yield CutTwoWays(
                 whole, [batch for piece in pieces for batch in self.on_device(piece)], window.num_targets
@@ -86,5 +84,4 @@ class LabelledExamples:
 
 def window_of(text: Ragged, labels: np.ndarray) -> LabelledTexts:
     """Texts and their labels as a step of corpus 0."""
-    zeros = np.zeros(len(text), np.int64)
-    return LabelledTexts(text, label_rows(labels), zeros.astype(np.int32), zeros, 0)
+    return LabelledTexts.of_rows(text, label_rows(labels))

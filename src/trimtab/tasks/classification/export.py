@@ -31,7 +31,7 @@ from trimtab.inference.adapter_folder import TRAINED
 from trimtab.model.lora import merged_copy
 from trimtab.model.module.classifier import ModuleClassifier
 from trimtab.tasks.classification.classifier import OF_EXPORT, Classifier, load_classifier
-from trimtab.tasks.classification.labels import LABELS_FILE
+from trimtab.tasks.labels import LABELS_FILE
 
 TEXTS, BOUND = 200, 1e-5
 """Texts of the proof, and by how much a probability may differ."""

@@ -11,7 +11,8 @@ from torch import Tensor
 from trimtab.config.step import StepConfig
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.tasks.detection.datasets import Example, from_bytes, letterbox_of
-from trimtab.types import Ragged
+from trimtab.tasks.stream import CutsSteps, divided
+from trimtab.types import Ragged, TensorBatch
 
 
 class BoxGlobalBatch(TextGlobalBatch):
@@ -32,7 +33,7 @@ class BoxGlobalBatch(TextGlobalBatch):
 
 
 @dataclass(frozen=True, slots=True)
-class BoxBatch:
+class BoxBatch(TensorBatch):
     """One micro-batch; see `types.Batch`."""
 
     pixels: UInt8[Tensor, "images 3 height width"]
@@ -62,11 +63,6 @@ class BoxBatch:
         return len(self.counts)
 
     @property
-    def device(self) -> torch.device:
-        """Where its tensors are."""
-        return self.pixels.device
-
-    @property
     def static_key(self) -> Hashable:
         """Shapes of all tensors, and the number of boxes of each image, which the host reads."""
         return (*(tensor.shape for tensor in self.tensors()), self.counts)
@@ -84,18 +80,6 @@ class BoxBatch:
             boxes=change(self.boxes),
             categories=change(self.categories),
         )
-
-    def to(self, device: torch.device) -> "BoxBatch":
-        """The same batch on a device; the copy may run beside the host."""
-        return self.map(lambda tensor: tensor.to(device, non_blocking=True))
-
-    def pin(self) -> "BoxBatch":
-        """The same batch in page-locked memory."""
-        return self.map(Tensor.pin_memory)
-
-    def clone(self) -> "BoxBatch":
-        """The same batch in memory of its own."""
-        return self.map(Tensor.clone)
 
     def blank(self) -> "BoxBatch":
         """The same images, of which nothing counts."""
@@ -120,34 +104,17 @@ class BatchShape:
 
 def plan_shape(step: StepConfig, *, ranks: int = 1) -> BatchShape:
     """The shape for steps of `tokens_per_step` images, in a multiple of `ranks` batches."""
-    num_batches = -(-step.tokens_per_step // step.micro_batch_tokens)
-    num_batches = -(-num_batches // ranks) * ranks
-    return BatchShape(num_batches, -(-step.tokens_per_step // num_batches))
+    return BatchShape(*divided(step, ranks=ranks))
 
 
 @dataclass(slots=True)
-class Batching:
+class Batching(CutsSteps):
     """Cuts steps into batches; see `tasks.task.Batching`."""
-
-    shape: BatchShape
-    tokens_at: Callable[[int], int]
-    """Images that the global batch of a step may hold."""
-    device: torch.device
-    """Where whole sets are put."""
-
-    @property
-    def num_batches(self) -> int:
-        """Batches of a whole step."""
-        return self.shape.num_batches
 
     @property
     def resolved(self) -> dict[str, int]:
         """Nothing was left open."""
         return {}
-
-    def cut_at(self, window: TextGlobalBatch, step: int) -> list[BoxBatch]:
-        """The global batch of a step in batches, in host memory."""
-        return self.cut(window)
 
     def cut(self, window: TextGlobalBatch, images: int | None = None) -> list[BoxBatch]:
         """A global batch in batches of at most so many images, by canvas, in host memory."""

@@ -8,25 +8,20 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from trimtab.config.canvas import CanvasConfig
-from trimtab.config.corpora import TrainCorpus, ValidFiles
 from trimtab.config.detector_model import DetectorModel
 from trimtab.config.run import Recipe
-from trimtab.data.chunk import Chunk
-from trimtab.data.mixture import Mixture
 from trimtab.data.order import random_stream
 from trimtab.data.stages import Stages, plan_stages
 from trimtab.data.stream_sample import Sample, first_examples
 from trimtab.errors import InputError, Problem, input_error
 from trimtab.progress import Progress
-from trimtab.tasks.detection.annotations import Annotations
 from trimtab.tasks.detection.augment import Annotated, augmented
 from trimtab.tasks.detection.categories import Categories, prepare_categories
 from trimtab.tasks.detection.letterbox import Letterbox, centered
 from trimtab.tasks.detection.sources import BoxCorpus, corpus_of, read_annotations
-from trimtab.tasks.recognition.datasets import joined
-from trimtab.tasks.recognition.pixels import BadImage, from_row, to_row
-from trimtab.tasks.text.datasets import keyed_files
-from trimtab.types import DroppedExample, Ragged
+from trimtab.tasks.images.feed import ImageFeed, ImagePlace
+from trimtab.tasks.images.pixels import BadImage, from_row, to_row
+from trimtab.tasks.recipe_files import fingerprints_of, of_training, of_validation, open_each
 
 TOO_MANY = "more boxes than model.queries"
 _AUGMENT = 2
@@ -98,52 +93,23 @@ class BoxReader:
 
 
 @dataclass(frozen=True, slots=True)
-class BoxFeed:
-    """All that turns positions of the stream into examples; may be pickled. See `data.chunk.MakesChunks`."""
+class BoxFeed(ImageFeed):
+    """Images with their boxes in the same row, and how many boxes each has."""
 
     corpora: Sequence[BoxCorpus]
     reader: BoxReader
-    mixture: Mixture
 
-    parts_per_position: ClassVar[int] = 1
     positions_per_chunk: ClassVar[int] = 16
     sample_positions: ClassVar[int] = 48
-    shares_length: ClassVar[bool] = False
-    within_slack: ClassVar[float] = 1.0
-    fingerprints: ClassVar[dict[str, str]] = {}
     max_tokens: ClassVar[int] = 1
 
-    def chunk(self, *, start: int, count: int) -> Chunk:
-        """The examples at so many positions, a function of its arguments alone: `source` has the bytes of each image
-        and its boxes, `target` one number for each image, how many boxes it has."""
-        places = self.mixture.at(np.arange(start, start + count))
-        seed, dropped, kept = self.mixture.seed, list[tuple[int, str]](), list[int]()
-        rows, counts = list[np.ndarray](), list[list[int]]()
-        numbers = zip(places.corpus.tolist(), places.line.tolist(), places.turn.tolist(), strict=True)
-        for place, (corpus, line, turn) in enumerate(numbers):
-            try:
-                given = Annotated(*self.corpora[corpus].image(line, self.reader.canvas))
-                example = self.reader.example(given, random_stream(seed, turn, corpus, line, _AUGMENT))
-            except BadImage as bad:
-                dropped.append((place, bad.reason))
-                continue
-            kept.append(place)
-            rows.append(to_bytes(example))
-            counts.append([len(example.boxes)])
-        chosen = np.array(kept, np.int64)
-        return Chunk(
-            source=joined(rows),
-            target=Ragged.of(counts),
-            corpus=places.corpus[chosen],
-            line=places.line[chosen],
-            position=start + chosen,
-            dropped=tuple(
-                DroppedExample(int(places.corpus[place]), int(places.line[place]), reason)
-                for place, reason in dropped
-            ),
-            dropped_position=start + np.array([place for place, _ in dropped], np.int64),
-            prompt=np.zeros(len(kept), np.int32),
-        )
+    def example(self, place: ImagePlace) -> tuple[np.ndarray, Sequence[int]]:
+        """The image with its boxes, as it is changed this time, and the number of its boxes."""
+        corpus, line, turn = place
+        given = Annotated(*self.corpora[corpus].image(line, self.reader.canvas))
+        rng = random_stream(self.mixture.seed, turn, corpus, line, _AUGMENT)
+        example = self.reader.example(given, rng)
+        return to_bytes(example), [len(example.boxes)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +161,7 @@ class BoxDatasets:
     @property
     def fingerprints(self) -> dict[str, str]:
         """What must not change when a run resumes, by name."""
-        data = {
-            f"data.train.{number}": f"{len(corpus):,} images, sha256 {corpus.fingerprint[:32]}"
-            for number, corpus in enumerate(self.corpora)
-        }
-        data |= {f"data.valid.{name}": valid.fingerprint for name, valid in self.valid.items()}
+        data = fingerprints_of(self.corpora, self.valid, what="images")
         return {**data, "categories": self.categories.fingerprint}
 
     @property
@@ -238,29 +200,16 @@ def reader_of(recipe: Recipe) -> BoxReader:
 def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) -> BoxDatasets:
     """Opens what a recipe with absolute paths names; see `tasks.task.Task.open_datasets`."""
     progress.message("reading the lists of boxes")
-    read, problems = dict[str, tuple[Annotations, TrainCorpus | ValidFiles]](), list[Problem]()
-    for keys, files in keyed_files(recipe):
-        for key, each in zip(keys, files, strict=True):
-            assert isinstance(each, TrainCorpus | ValidFiles)
-            try:
-                read[key] = read_annotations(each, key=key), each
-            except InputError as error:
-                problems += error.problems
-    if problems:
-        raise InputError(*problems)
-    trained = [found for key, (found, _) in read.items() if key.startswith("data.train")]
-    categories = prepare_categories(trained, folder=tokenizer_folder)
+    read = open_each(recipe, lambda files, key: (read_annotations(files, key=key), files))
+    categories = prepare_categories([found for found, _ in of_training(read)], folder=tokenizer_folder)
     opened = {key: corpus_of(found, files, categories) for key, (found, files) in read.items()}
-    corpora = [corpus for key, corpus in opened.items() if key.startswith("data.train")]
+    corpora = of_training(opened)
     check_boxes(corpora)
     reader = reader_of(recipe)
     check_queries(opened, reader.queries)
     stages = plan_stages(recipe.data, corpora, seed=recipe.data_seed)
-    feed = BoxFeed(corpora, reader, stages.mixtures[0])
-    (_, _), (keys, _) = keyed_files(recipe)
-    sets = {
-        name: BoxSet(name, opened[key], reader) for name, key in zip(recipe.data.valid, keys, strict=True)
-    }
+    feed = BoxFeed(stages.mixtures[0], corpora, reader)
+    sets = {name: BoxSet(name, corpus, reader) for name, (_, corpus) in of_validation(recipe, opened).items()}
     return BoxDatasets(corpora, categories, reader, feed, stages, sets, first_examples(feed, stages))
 
 

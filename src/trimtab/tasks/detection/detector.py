@@ -12,17 +12,11 @@ import torch
 from PIL import Image, ImageDraw, ImageFont
 
 from trimtab.checkpoint.load import Checkpoint
-from trimtab.checkpoint.resolve import resolve_checkpoint
-from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.canvas import CanvasConfig
 from trimtab.config.detector_model import DetectorModel
-from trimtab.config.given_path import RUN, path_text
-from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
 from trimtab.device import choose_device
 from trimtab.errors import input_error
-from trimtab.inference.chosen_weights import chosen_weights
-from trimtab.inference.load import load_weights
 from trimtab.step.precision import Resolved, autocast, resolve_precision
 from trimtab.tasks.detection.average_precision import Found
 from trimtab.tasks.detection.batches import Batching, BatchShape
@@ -33,13 +27,14 @@ from trimtab.tasks.detection.letterbox import Letterbox
 from trimtab.tasks.detection.losses import classification_of
 from trimtab.tasks.detection.model import Detector
 from trimtab.tasks.detection.validation import objects_of, without_duplicates
-from trimtab.tasks.recognition.pixels import BadImage, check_size, in_channels, load_image
+from trimtab.tasks.images.given import Given, each_given, name_of, opened
+from trimtab.tasks.images.pixels import BadImage
+from trimtab.tasks.trained_run import trained_run
 
 IMAGES_AT_ONCE = 64
 """Images that are loaded ahead and looked at together."""
 IMAGES_OF_A_BATCH = 8
 COLORS = ("#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#e377c2", "#8c564b")
-Given = Path | str | bytes | Image.Image | np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,26 +97,18 @@ class TrainedDetector:
         An image is a path, the bytes of a file, a Pillow image, or an array `height width` or `height width 3` of 8
         bits. One that cannot be read has an `error` and no objects. Raises InputError for one path in place of a list.
         """
-        if isinstance(images, str | bytes | Path | Image.Image | np.ndarray):
-            raise input_error(
-                "images: one image in place of a list",
-                got=type(images).__name__,
-                allowed="a list of images",
-                fix="write [image]",
-            )
-        return self._in_blocks(iter(images))
+        return self._in_blocks(each_given(images))
 
     def _in_blocks(self, images: Iterator[Given]) -> Iterator[Detections]:
         while block := list(islice(images, IMAGES_AT_ONCE)):
-            opened = [self._opened(each) for each in block]
-            good = [number for number, each in enumerate(opened) if not isinstance(each, BadImage)]
-            found = dict(zip(good, self.predict([opened[number] for number in good]), strict=True))
-            for number, (given, image) in enumerate(zip(block, opened, strict=True)):
-                name = str(given) if isinstance(given, str | Path) else ""
+            read = [self._opened(each) for each in block]
+            good = [number for number, each in enumerate(read) if not isinstance(each, BadImage)]
+            found = dict(zip(good, self.predict([read[number] for number in good]), strict=True))
+            for number, (given, image) in enumerate(zip(block, read, strict=True)):
                 if isinstance(image, BadImage):
-                    yield Detections(name, 0, 0, error=str(image))
+                    yield Detections(name_of(given), 0, 0, error=str(image))
                 else:
-                    yield Detections(name, *image.size, objects=self._named(found[number]))
+                    yield Detections(name_of(given), *image.size, objects=self._named(found[number]))
 
     @torch.no_grad()
     def predict(self, images: Sequence[Any], *, raw: bool = False) -> list[Found]:
@@ -153,20 +140,8 @@ class TrainedDetector:
         ]
 
     def _opened(self, given: Given) -> Image.Image | BadImage:
-        config = self.canvas.reading
         try:
-            match given:
-                case str() | Path() | bytes():
-                    return load_image(Path(given) if isinstance(given, str) else given, config)
-                case np.ndarray():
-                    try:
-                        image = Image.fromarray(given)
-                    except (TypeError, ValueError) as error:
-                        return BadImage("unreadable image", f"an array {given.shape} {given.dtype}: {error}")
-                case _:
-                    image = given
-            check_size(image.width, image.height, config)
-            return in_channels(image, config)
+            return opened(given, self.canvas.reading)
         except BadImage as bad:
             return bad
 
@@ -184,33 +159,23 @@ def load_detector(
     categories are not those that it was trained with.
     """
     place = choose_device(device)
-    checkpoint = resolve_checkpoint(path_text(spec, name="run", allowed=RUN))
-    run = RunFolder(checkpoint.run)
-    recipe = load_recipe(run.recipe).recipe
-    if recipe.task != "detection":
-        raise input_error(
-            f"{spec}: no detector",
-            got=f"a run with `task: {recipe.task}`",
-            allowed="a run with `task: detection`",
-            fix="name a run of this task",
-        )
-    categories = load_categories(run.tokenizer)
-    trained_with = checkpoint.fingerprints.get("categories")
-    if categories.fingerprint != trained_with:
-        raise input_error(
-            f"{run.tokenizer}: not the categories that the model was trained with",
-            got=f"{len(categories)} categories, sha256 {categories.fingerprint[:16]}",
-            allowed=f"sha256 {str(trained_with)[:16]}, as checkpoint {checkpoint.folder.name} says",
-            fix="restore the categories of this run",
-        )
+    run = trained_run(spec, task="detection", kind="detector")
+    recipe = run.recipe
+    categories = load_categories(run.folder.tokenizer)
+    run.check_trained_with(
+        categories.fingerprint,
+        name="categories",
+        what="categories",
+        got=f"{len(categories)} categories, sha256 {categories.fingerprint[:16]}",
+    )
     model = detector_of(recipe, categories)
-    load_weights(model, run, chosen_weights(checkpoint, recipe), checkpoint=checkpoint)
+    run.load_weights(model)
     settings = with_changes(model_of(recipe), score_threshold=score_threshold, nms=nms)
     assert recipe.data.canvas is not None, "the task has defaults for it"
     assert recipe.loss.boxes is not None, "the task has defaults for it"
     softmax = classification_of(recipe.loss.boxes, settings) == "softmax"
     ready = model.to(place).eval()
-    return TrainedDetector(recipe, checkpoint, ready, categories, recipe.data.canvas, settings, softmax)
+    return TrainedDetector(recipe, run.checkpoint, ready, categories, recipe.data.canvas, settings, softmax)
 
 
 def with_changes(settings: DetectorModel, *, score_threshold: float | None, nms: str | None) -> DetectorModel:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from trimtab.config.canvas import LARGEST_SIDE
 from trimtab.tasks.detection.batches import Batching, BoxBatch, BoxGlobalBatch, assemble
 from trimtab.tasks.detection.datasets import BoxDatasets, Example, from_bytes, letterbox_of
 from trimtab.tasks.detection.letterbox import Letterbox
-from trimtab.tasks.examples import CutTwoWays
+from trimtab.tasks.examples import CutTwoWays, unequal_parts
 from trimtab.types import Ragged
 
 FEW, FIRST, TO_CUT = 4, 32, 8
@@ -57,8 +56,7 @@ class BoxExamples:
             size = min(TO_CUT, usable - start)
             if size < (1 if start == 0 else 4):
                 return
-            bounds = [start + i * i * size // 16 for i in range(5)]
-            pieces = [self.one_batch(a, b) for a, b in pairwise(bounds) if b > a]
+            pieces = [self.one_batch(a, b) for a, b in unequal_parts(start, size)]
             whole = self.one_batch(start, start + size)
             yield CutTwoWays(whole, pieces, max(1, whole.num_targets))
 
@@ -92,7 +90,7 @@ class BoxExamples:
     def between(self, start: int, stop: int) -> BoxGlobalBatch:
         """Some of the first images."""
         sample, order = self.datasets.sample, self.order()[start:stop]
-        return window_of(sample.source.take(order), sample.target.take(order))
+        return BoxGlobalBatch.of_rows(sample.source.take(order), sample.target.take(order))
 
     def one_batch(self, start: int, stop: int) -> BoxBatch:
         """Some of the first images in one batch."""
@@ -104,12 +102,6 @@ class BoxExamples:
     def on_device(self, window: BoxGlobalBatch) -> list[BoxBatch]:
         """A step in as few batches as it takes, on the device."""
         return [batch.to(self.device) for batch in self.batching.cut(window)]
-
-
-def window_of(images: Ragged, counts: Ragged) -> BoxGlobalBatch:
-    """Images with their boxes as a step of corpus 0."""
-    zeros = np.zeros(len(images), np.int64)
-    return BoxGlobalBatch(images, counts, zeros.astype(np.int32), zeros, 0)
 
 
 def blanked(batch: BoxBatch) -> BoxBatch:

@@ -24,7 +24,7 @@ from trimtab.tasks.detection.detector import TrainedDetector, load_detector
 from trimtab.tasks.detection.letterbox import FILL, Letterbox
 from trimtab.tasks.detection.model import Detector
 from trimtab.tasks.detection.sources import corpus_of, read_annotations
-from trimtab.tasks.recognition.pixels import BadImage
+from trimtab.tasks.images.pixels import BadImage
 
 GRAPH, SETTINGS = "model.onnx", "detector.json"
 OPSET = 17

@@ -14,7 +14,7 @@ from trimtab.tasks.detection.average_precision import Found, box_scores
 from trimtab.tasks.detection.detector import TrainedDetector
 from trimtab.tasks.detection.sources import BoxCorpus, corpus_of, read_annotations
 from trimtab.tasks.detection.validation import without_duplicates
-from trimtab.tasks.recognition.pixels import BadImage
+from trimtab.tasks.images.pixels import BadImage
 
 AT_ONCE = 64
 

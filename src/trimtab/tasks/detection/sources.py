@@ -16,7 +16,7 @@ from trimtab.tasks.detection.annotations import LEFT_OUT, UNKNOWN, Annotations, 
 from trimtab.tasks.detection.categories import Categories
 from trimtab.tasks.detection.coco import read_coco
 from trimtab.tasks.detection.yolo import read_yolo, relative_corners
-from trimtab.tasks.recognition.pixels import load_image
+from trimtab.tasks.images.pixels import load_image
 
 
 @dataclass(frozen=True)

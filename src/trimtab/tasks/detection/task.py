@@ -1,18 +1,12 @@
 """Detection: a model of the DETR family predicts a set of boxes, each of which is matched with one object."""
 
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from trimtab.config.run import Recipe
-from trimtab.errors import input_error
-from trimtab.progress import Progress
 from trimtab.tasks.detection.building import (
     build_detection_loss,
     build_detector,
-    mixture_opener,
+    open_mixtures,
     plan_batches,
-    unchanged,
-    untrained,
 )
 from trimtab.tasks.detection.categories import load_categories
 from trimtab.tasks.detection.checks import data_checks, image_is_the_same_alone, images_are_apart
@@ -32,37 +26,19 @@ def take_weights(old: Any, datasets: Any, model: Any, *, name: str) -> str:
     return take_run(old, model, part=part, name=name, same_categories=same)
 
 
-def check_prepared(folder: Path) -> None:
-    """InputError where the categories of a run are missing or damaged."""
-    load_categories(folder)
-
-
-def inspect(recipe: Recipe, *, limit: int, progress: Progress) -> NoReturn:
-    """Refused: the report is one on pairs of texts."""
-    raise input_error(
-        "data.train: its examples are images, and trimtab inspects pairs of texts",
-        got="task: detection",
-        allowed="a recipe of another task",
-        fix="check the data with `trimtab train RECIPE --smoke`, which names boxes that cannot be used",
-    )
-
-
 DETECTION = Task(
     name="detection",
     open_datasets=open_datasets,
-    resolve_sizes=unchanged,
     plan_batches=plan_batches,
-    open_mixture=mixture_opener,
+    open_mixture=open_mixtures,
     build_model=build_detector,
     build_loss=build_detection_loss,
-    untrained=untrained,
     validation=Validation(loss_of=loss_of, scored=validated),
     example_losses=example_losses,
     load_predictor=load_detector,
     take_weights=take_weights,
     examples=BoxExamples,
-    checks=OwnChecks(data=data_checks, batches=(images_are_apart, image_is_the_same_alone), use=()),
+    checks=OwnChecks(data=data_checks, batches=(images_are_apart, image_is_the_same_alone)),
     export=export_detector,
-    check_prepared=check_prepared,
-    inspect=inspect,
+    check_prepared=load_categories,
 )

@@ -17,7 +17,7 @@ from trimtab.tasks.detection.annotations import (
     Collected,
     Faults,
 )
-from trimtab.tasks.recognition.sources import IMAGE_SUFFIXES
+from trimtab.tasks.images.sources import IMAGE_SUFFIXES
 
 DATA, CLASSES = "data.yaml", "classes.txt"
 FORM = "a data.yaml with `train`, `val` and `names`, or a folder with images/ and labels/"

@@ -1,7 +1,7 @@
 """Batches of images of one size, each with its class, its time, and the key of its noise."""
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,7 +12,8 @@ from trimtab.config.step import StepConfig
 from trimtab.data.order import stream_keys, uniform
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.tasks.diffusion.process import Process
-from trimtab.types import Ragged
+from trimtab.tasks.stream import CutsSteps, divided
+from trimtab.types import Ragged, TensorBatch
 
 KEY = 8
 """Bytes before the pixels of a row: what all random numbers of the example follow from."""
@@ -32,14 +33,9 @@ class DiffusionGlobalBatch(TextGlobalBatch):
         """Images."""
         return len(self.target)
 
-    @classmethod
-    def of(cls, window: TextGlobalBatch) -> "DiffusionGlobalBatch":
-        """The same examples."""
-        return cls(**{each.name: getattr(window, each.name) for each in fields(TextGlobalBatch)})
-
 
 @dataclass(frozen=True, slots=True)
-class DiffusionBatch:
+class DiffusionBatch(TensorBatch):
     """One micro-batch; see `types.Batch`."""
 
     pixels: UInt8[Tensor, "images channels side side2"]
@@ -68,11 +64,6 @@ class DiffusionBatch:
         return len(self.labels)
 
     @property
-    def device(self) -> torch.device:
-        """Where its tensors are."""
-        return self.labels.device
-
-    @property
     def static_key(self) -> Hashable:
         """Shapes of all tensors."""
         return tuple(tensor.shape for tensor in self.tensors())
@@ -84,18 +75,6 @@ class DiffusionBatch:
     def map(self, change: Callable[[Tensor], Tensor]) -> "DiffusionBatch":
         """The same batch with each tensor changed by a function."""
         return DiffusionBatch(*map(change, self.tensors()), num_targets=self.num_targets)
-
-    def to(self, device: torch.device) -> "DiffusionBatch":
-        """The same batch on a device; the copy may run beside the host."""
-        return self.map(lambda tensor: tensor.to(device, non_blocking=True))
-
-    def pin(self) -> "DiffusionBatch":
-        """The same batch in page-locked memory."""
-        return self.map(Tensor.pin_memory)
-
-    def clone(self) -> "DiffusionBatch":
-        """The same batch in memory of its own."""
-        return self.map(Tensor.clone)
 
     def blank(self) -> "DiffusionBatch":
         """A batch of the same shape in which nothing counts."""
@@ -116,9 +95,7 @@ class BatchShape:
 
 def plan_shape(step: StepConfig, *, packed: bool, ranks: int = 1) -> BatchShape:
     """The shape for steps of `tokens_per_step` images, in a multiple of `ranks` batches."""
-    num_batches = -(-step.tokens_per_step // step.micro_batch_tokens)
-    num_batches = -(-num_batches // ranks) * ranks
-    return BatchShape(num_batches, -(-step.tokens_per_step // num_batches), packed)
+    return BatchShape(*divided(step, ranks=ranks), fixed=packed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,31 +122,17 @@ class NoiseSampling:
 
 
 @dataclass(slots=True)
-class Batching:
+class Batching(CutsSteps):
     """Cuts steps into batches; see `tasks.task.Batching`."""
 
-    shape: BatchShape
     side: int
     channels: int
     drawn: NoiseSampling
-    tokens_at: Callable[[int], int]
-    """Images that the global batch of a step may hold."""
-    device: torch.device
-    """Where whole sets are put."""
-
-    @property
-    def num_batches(self) -> int:
-        """Batches of a whole step."""
-        return self.shape.num_batches
 
     @property
     def resolved(self) -> dict[str, int]:
         """Nothing was left open."""
         return {}
-
-    def cut_at(self, window: TextGlobalBatch, step: int) -> list[DiffusionBatch]:
-        """The global batch of a step in batches, in host memory."""
-        return self.cut(window)
 
     def cut(self, window: TextGlobalBatch, size: int | None = None) -> list[DiffusionBatch]:
         """A global batch in batches of the run's size, or of another, in host memory."""

@@ -1,23 +1,17 @@
 """What a recipe makes of the opened data: batches, the stream of steps, the model, the loss."""
 
-import itertools
-from collections.abc import Generator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 
 from trimtab.config.run import Recipe
-from trimtab.data.global_batches import windows
-from trimtab.data.loader import chunks, resolve_workers
-from trimtab.data.mixture import Mixture
 from trimtab.tasks.diffusion.batches import Batching, DiffusionGlobalBatch, NoiseSampling, plan_shape
 from trimtab.tasks.diffusion.datasets import ImageDatasets, settings_of
 from trimtab.tasks.diffusion.losses import NoiseLoss
 from trimtab.tasks.diffusion.model import ImageDiffuser
+from trimtab.tasks.stream import mixture_opener, step_size
 from trimtab.tasks.task import OpenMixture, Untrained
-from trimtab.tasks.text.batches import step_size
 
 
 def plan_batches(
@@ -35,30 +29,9 @@ def plan_batches(
     )
 
 
-def mixture_opener(recipe: Recipe, datasets: ImageDatasets) -> OpenMixture:
-    """What opens the endless global batches of a mixture."""
-
-    def open_mixture(
-        mixture: Mixture, position: int, step: int
-    ) -> Generator[DiffusionGlobalBatch, None, None]:
-        feed, workers = replace(datasets.feed, mixture=mixture), resolve_workers(recipe.data)
-        made = windows(
-            chunks(feed, from_position=position, workers=workers),
-            from_position=position,
-            tokens_per_step=recipe.step.tokens_per_step,
-            max_tokens=1,  # the one target of an example
-            examples_per_epoch=mixture.examples_per_epoch,
-            sizes=map(partial(step_size, recipe.step), itertools.count(step)),
-        )
-        for window in made:
-            yield DiffusionGlobalBatch.of(window)
-
-    return open_mixture
-
-
-def unchanged(recipe: Recipe, datasets: ImageDatasets) -> Recipe:
-    """No size of a recipe follows from the data."""
-    return recipe
+def open_mixtures(recipe: Recipe, datasets: ImageDatasets) -> OpenMixture:
+    """See `Task.open_mixture`."""
+    return mixture_opener(recipe, datasets.feed, batch=DiffusionGlobalBatch, max_targets=1)
 
 
 def build_diffuser(recipe: Recipe, datasets: ImageDatasets, *, device: torch.device) -> ImageDiffuser:

@@ -1,7 +1,6 @@
 """The data of a run, opened: images with their classes, and the validation sets."""
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,28 +9,29 @@ from typing import ClassVar
 
 import numpy as np
 
-from trimtab.checkpoint.durable import replace_file
-from trimtab.config.corpora import TrainCorpus, ValidFiles
 from trimtab.config.diffusion_model import DiffusionModel
 from trimtab.config.images import ImageConfig
 from trimtab.config.run import Recipe
-from trimtab.data.chunk import Chunk
-from trimtab.data.mixture import Mixture
 from trimtab.data.order import random_stream, stream_keys
 from trimtab.data.stages import Stages, plan_stages
 from trimtab.data.stream_sample import Sample, first_examples
-from trimtab.errors import InputError, Problem
 from trimtab.progress import Progress
-from trimtab.tasks.classification.labels import LABELS_FILE, Labels, load_labels
 from trimtab.tasks.diffusion.batches import KEY, packed_row
 from trimtab.tasks.diffusion.process import Process
 from trimtab.tasks.diffusion.sources import labels_in, open_pictures, squared
-from trimtab.tasks.recognition.pixels import BadImage
-from trimtab.tasks.recognition.sources import ImageCorpus
-from trimtab.tasks.text.datasets import keyed_files
-from trimtab.types import DroppedExample, Ragged
+from trimtab.tasks.images.feed import ImageFeed, ImagePlace, joined
+from trimtab.tasks.images.pixels import BadImage, unreadable
+from trimtab.tasks.images.sources import ImageCorpus
+from trimtab.tasks.labels import LABELS_FILE, Labels, keep_labels, load_labels, numbered
+from trimtab.tasks.recipe_files import (
+    each_or_problems,
+    fingerprints_of,
+    of_training,
+    of_validation,
+    open_each,
+)
+from trimtab.types import Ragged
 
-MOST_NAMED = 10
 MOST_KEPT = 1 << 28
 """Bytes of images that each process keeps, so that it need not decompress them again in every epoch."""
 _VALID = -1
@@ -58,55 +58,23 @@ class ImageCache:
 
 
 @dataclass(frozen=True, slots=True)
-class ImageFeed:
-    """All that turns positions of the stream into examples; may be pickled. See `data.chunk.MakesChunks`."""
+class PictureFeed(ImageFeed):
+    """Images behind the keys of their noise, and the numbers of their classes."""
 
     corpora: Sequence[ImageCorpus]
     classes: Sequence[np.ndarray]
     """The number of each image's class, int32, for each corpus."""
     images: ImageConfig
-    mixture: Mixture
     kept: ImageCache = field(default_factory=ImageCache, compare=False)
 
-    parts_per_position: ClassVar[int] = 1
     positions_per_chunk: ClassVar[int] = 256
-    sample_positions: ClassVar[int] = 512
-    shares_length: ClassVar[bool] = False
-    within_slack: ClassVar[float] = 1.0
-    fingerprints: ClassVar[dict[str, str]] = {}
     max_tokens: ClassVar[int] = 1
-    """An example is one target."""
 
-    def chunk(self, *, start: int, count: int) -> Chunk:
-        """The examples at so many positions, a function of its arguments alone: `source` has the key and the pixels of
-        each image, `target` the number of its class. What cannot be read is dropped with the reason."""
-        places, seed = self.mixture.at(np.arange(start, start + count)), self.mixture.seed
-        keys = stream_keys(seed, places.turn, places.corpus, places.line)
-        rows, classes = list[np.ndarray](), list[int]()
-        kept, dropped = list[int](), list[tuple[int, str]]()
-        numbers = zip(places.corpus.tolist(), places.line.tolist(), keys.tolist(), strict=True)
-        for place, (corpus, line, key) in enumerate(numbers):
-            try:
-                rows.append(packed_row(key, self.pixels(corpus, line)))
-            except BadImage as bad:
-                dropped.append((place, bad.reason))
-                continue
-            kept.append(place)
-            classes.append(int(self.classes[corpus][line]))
-        chosen = np.array(kept, np.int64)
-        return Chunk(
-            source=joined(rows),
-            target=Ragged.of([[each] for each in classes]),
-            corpus=places.corpus[chosen],
-            line=places.line[chosen],
-            position=start + chosen,
-            dropped=tuple(
-                DroppedExample(int(places.corpus[place]), int(places.line[place]), reason)
-                for place, reason in dropped
-            ),
-            dropped_position=start + np.array([place for place, _ in dropped], np.int64),
-            prompt=np.zeros(len(kept), np.int32),
-        )
+    def example(self, place: ImagePlace) -> tuple[np.ndarray, Sequence[int]]:
+        """The key and the pixels of an image, and the number of its class."""
+        (key,) = stream_keys(self.mixture.seed, place.turn, place.corpus, place.line).tolist()
+        row = packed_row(key, self.pixels(place.corpus, place.line))
+        return row, [int(self.classes[place.corpus][place.line])]
 
     def pixels(self, corpus: int, line: int) -> np.ndarray:
         """An image at its size, `size size channels`, uint8. Raises BadImage."""
@@ -120,13 +88,6 @@ def read_picture(corpus: ImageCorpus, line: int, config: ImageConfig) -> np.ndar
     """An image at its size, `size size channels`, uint8. Raises BadImage."""
     image, _ = corpus.image(line, config, random_stream(0))
     return squared(image, config)
-
-
-def joined(rows: Sequence[np.ndarray]) -> Ragged:
-    """Rows of bytes in one array."""
-    offsets = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum([len(row) for row in rows], out=offsets[1:])
-    return Ragged(np.concatenate(rows) if rows else np.empty(0, np.uint8), offsets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +118,7 @@ class ImageDatasets:
 
     corpora: list[ImageCorpus]
     labels: Labels
-    feed: ImageFeed
+    feed: PictureFeed
     stages: Stages
     valid: dict[str, ImageSet]
     sample: Sample
@@ -183,11 +144,7 @@ class ImageDatasets:
     @property
     def fingerprints(self) -> dict[str, str]:
         """What must not change when a run resumes, by name."""
-        data = {
-            f"data.train.{number}": f"{len(corpus):,} images, sha256 {corpus.fingerprint[:32]}"
-            for number, corpus in enumerate(self.corpora)
-        }
-        data |= {f"data.valid.{name}": valid.fingerprint for name, valid in self.valid.items()}
+        data = fingerprints_of(self.corpora, self.valid, what="images")
         return {**data, "labels": self.labels.fingerprint}
 
     @property
@@ -216,33 +173,15 @@ def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress)
     """Opens what a recipe with absolute paths names; see `tasks.task.Task.open_datasets`."""
     progress.message("reading the lists of images")
     model, images = settings_of(recipe)
-    opened, problems = dict[str, ImageCorpus](), list[Problem]()
-    (_, _), (valid_keys, _) = files_by_key = keyed_files(recipe)
-    for keys, files in files_by_key:
-        for key, each in zip(keys, files, strict=True):
-            assert isinstance(each, TrainCorpus | ValidFiles)
-            try:
-                opened[key] = open_pictures(each, key=key, seed=recipe.seed)
-            except InputError as error:
-                problems += error.problems
-    if problems:
-        raise InputError(*problems)
-    corpora = [corpus for key, corpus in opened.items() if key.startswith("data.train")]
+    opened = open_each(recipe, lambda files, key: open_pictures(files, key=key, seed=recipe.seed))
+    corpora = of_training(opened)
     labels = prepare_labels(corpora, folder=tokenizer_folder)
-    classes: dict[str, np.ndarray] = {}
-    for key, corpus in opened.items():
-        try:
-            classes[key] = numbered(corpus, labels, key=key)
-        except InputError as error:
-            problems += error.problems
-    if problems:
-        raise InputError(*problems)
+    classes = each_or_problems(opened, lambda key: classes_in(opened[key], labels, key=key))
     stages = plan_stages(recipe.data, corpora, seed=recipe.data_seed)
-    of_training = [found for key, found in classes.items() if key.startswith("data.train")]
-    feed = ImageFeed(corpora, of_training, images, stages.mixtures[0])
+    feed = PictureFeed(stages.mixtures[0], corpora, of_training(classes), images)
     sets = {
-        name: read_set(name, opened[key], classes[key], images, key=key)
-        for name, key in zip(recipe.data.valid, valid_keys, strict=True)
+        name: read_set(name, corpus, classes[key], images, key=key)
+        for name, (key, corpus) in of_validation(recipe, opened).items()
     }
     return ImageDatasets(
         corpora,
@@ -265,35 +204,24 @@ def settings_of(recipe: Recipe) -> tuple[DiffusionModel, ImageConfig]:
 
 def prepare_labels(corpora: Sequence[ImageCorpus], *, folder: Path) -> Labels:
     """The classes in a run's folder, or those of the corpora, which are then written there; there may be none."""
-    path = folder / LABELS_FILE
-    if path.exists():
+    if (folder / LABELS_FILE).exists():
         return load_labels(folder)
     labels = Labels(tuple(sorted({label for corpus in corpora for label in labels_in(corpus)} - {""})))
-    folder.mkdir(parents=True, exist_ok=True)
-    replace_file(path, (json.dumps(labels.names, ensure_ascii=False, indent=1) + "\n").encode())
+    keep_labels(labels, folder)
     return labels
 
 
-def numbered(corpus: ImageCorpus, labels: Labels, *, key: str) -> np.ndarray:
+def classes_in(corpus: ImageCorpus, labels: Labels, *, key: str) -> np.ndarray:
     """The number of the class of each image, int32; InputError for classes that the training data does not have."""
-    numbers = {**labels.numbers, "": len(labels)}
-    found, unknown = list[int](), dict[str, int]()
-    for line, label in enumerate(labels_in(corpus)):
-        found.append(numbers.get(label, -1))
-        if label not in numbers:
-            unknown.setdefault(label, line)
-    if unknown:
-        raise InputError(
-            *(
-                Problem(
-                    what=f"{key}: {corpus.place(line)}: a class that the training data does not have",
-                    got=repr(label),
-                    allowed=labels.shown() or "no class",
-                    fix="correct it, or add images of this class to data.train and start a new run",
-                )
-                for label, line in [*unknown.items()][:MOST_NAMED]
-            )
-        )
+    found = numbered(
+        labels_in(corpus),
+        {**labels.numbers, "": len(labels)},
+        key=key,
+        place=corpus.place,
+        what="a class that the training data does not have",
+        allowed=labels.shown() or "no class",
+        fix="correct it, or add images of this class to data.train and start a new run",
+    )
     return np.array(found, np.int32)
 
 
@@ -310,15 +238,5 @@ def read_set(
         except BadImage as error:
             bad.append((corpus.place(line), error))
     if bad:
-        more = f"; {len(bad):,} of {len(corpus):,} images cannot be read" if len(bad) > 1 else ""
-        raise InputError(
-            *(
-                Problem(
-                    what=f"{key}: {place}: {error.reason}",
-                    got=error.found + (more if number == 0 else ""),
-                    fix="repair the image, or take it out of the set",
-                )
-                for number, (place, error) in enumerate(bad[:MOST_NAMED])
-            )
-        )
+        raise unreadable(bad, key=key, count=len(corpus), fix="repair the image, or take it out of the set")
     return ImageSet(name, joined(rows), classes)

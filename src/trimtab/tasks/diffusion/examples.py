@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import torch
 
 from trimtab.tasks.diffusion.batches import Batching, DiffusionBatch, DiffusionGlobalBatch
 from trimtab.tasks.diffusion.datasets import ImageDatasets
-from trimtab.tasks.examples import CutTwoWays
-from trimtab.types import Ragged
+from trimtab.tasks.examples import CutTwoWays, unequal_parts
 
 FEW, FIRST, TO_CUT = 6, 256, 32
 """Examples in a handful, for a mean loss that means something, and in a step that is cut in two ways."""
@@ -38,15 +36,16 @@ class PictureExamples:
         for start in (0, size, 2 * size):
             if start and start + size > len(self.datasets.sample.target):
                 return
-            bounds = [start + i * i * size // 16 for i in range(5)]
-            pieces = [self.one_batch(a, b) for a, b in pairwise(bounds) if b > a]
+            pieces = [self.one_batch(a, b) for a, b in unequal_parts(start, size)]
             yield CutTwoWays(self.one_batch(start, start + size), pieces, size)
 
     def fullest(self) -> DiffusionBatch:
         """As many images as a batch holds, in host memory."""
         sample = self.datasets.sample
         places = np.arange(self.batching.shape.images) % len(sample.target)
-        return self.batching.cut(window_of(sample.source.take(places), sample.target.take(places)))[0]
+        return self.batching.cut(
+            DiffusionGlobalBatch.of_rows(sample.source.take(places), sample.target.take(places))
+        )[0]
 
     def sides(self) -> list[object]:
         """None: there is no text."""
@@ -56,7 +55,9 @@ class PictureExamples:
         """Some of the first examples."""
         sample = self.datasets.sample
         stop = min(stop, len(sample.target))
-        return window_of(sample.source.between(start, stop), sample.target.between(start, stop))
+        return DiffusionGlobalBatch.of_rows(
+            sample.source.between(start, stop), sample.target.between(start, stop)
+        )
 
     def one_batch(self, start: int, stop: int) -> DiffusionBatch:
         """Some of the first examples in one batch."""
@@ -67,9 +68,3 @@ class PictureExamples:
     def on_device(self, window: DiffusionGlobalBatch) -> list[DiffusionBatch]:
         """A step in as few batches as it takes, on the device."""
         return [batch.to(self.device) for batch in self.batching.cut(window)]
-
-
-def window_of(images: Ragged, classes: Ragged) -> DiffusionGlobalBatch:
-    """Images and their classes as a step of corpus 0."""
-    zeros = np.zeros(len(classes), np.int64)
-    return DiffusionGlobalBatch(images, classes, zeros.astype(np.int32), zeros, 0)

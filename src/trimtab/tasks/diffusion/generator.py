@@ -6,30 +6,24 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from trimtab.arguments import whole_number
 from trimtab.checkpoint.load import Checkpoint
-from trimtab.checkpoint.resolve import resolve_checkpoint
-from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.diffusion_model import Sampling
-from trimtab.config.given_path import RUN, path_text
-from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
 from trimtab.data.order import stream_keys
 from trimtab.device import choose_device
 from trimtab.errors import input_error
-from trimtab.inference.chosen_weights import chosen_weights
-from trimtab.inference.load import load_weights
-from trimtab.step.precision import resolve_precision
-from trimtab.tasks.classification.labels import Labels, load_labels
+from trimtab.inference.ready import ready_on
 from trimtab.tasks.diffusion.building import diffuser_of
 from trimtab.tasks.diffusion.datasets import read_picture, settings_of
 from trimtab.tasks.diffusion.model import ImageDiffuser
 from trimtab.tasks.diffusion.pictures import nearest
 from trimtab.tasks.diffusion.sampling import SampleRequest, sampled
 from trimtab.tasks.diffusion.sources import open_pictures
-from trimtab.tasks.recognition.pixels import BadImage
+from trimtab.tasks.images.pixels import BadImage
+from trimtab.tasks.labels import Labels, load_labels
+from trimtab.tasks.trained_run import trained_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,29 +150,15 @@ def load_image_generator(spec: Path | str, *, device: str | None = None) -> Imag
     classes are not those that it was trained with.
     """
     place = choose_device(device)
-    checkpoint = resolve_checkpoint(path_text(spec, name="run", allowed=RUN))
-    run = RunFolder(checkpoint.run)
-    recipe = load_recipe(run.recipe).recipe
-    if recipe.task != "diffusion":
-        raise input_error(
-            f"{spec}: no diffusion model",
-            got=f"a run with `task: {recipe.task}`",
-            allowed="a run with `task: diffusion`",
-            fix="name a run of this task",
-        )
-    labels = load_labels(run.tokenizer)
-    trained_with = checkpoint.fingerprints.get("labels")
-    if labels.fingerprint != trained_with:
-        raise input_error(
-            f"{run.tokenizer}: not the classes that the model was trained with",
-            got=labels.shown() or "none",
-            allowed=f"sha256 {str(trained_with)[:16]}, as checkpoint {checkpoint.folder.name} says",
-            fix="restore the classes of this run",
-        )
+    run = trained_run(spec, task="diffusion", kind="diffusion model")
+    recipe = run.recipe
+    labels = load_labels(run.folder.tokenizer)
+    run.check_trained_with(
+        labels.fingerprint,
+        name="labels",
+        what="classes",
+        got=labels.shown() or "none",
+    )
     model = diffuser_of(recipe, num_classes=len(labels))
-    load_weights(model, run, chosen_weights(checkpoint, recipe), checkpoint=checkpoint)
-    if place.type == "cuda":
-        half = torch.float16 if resolve_precision("auto", place) == "fp16_mixed" else torch.bfloat16
-        model = model.half_precision_copy(half)
-        model.kernel = "varlen"
-    return ImageGenerator(recipe, checkpoint, model.to(place).eval(), labels)
+    run.load_weights(model)
+    return ImageGenerator(recipe, run.checkpoint, ready_on(place, model, kernel="varlen"), labels)

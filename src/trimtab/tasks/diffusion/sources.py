@@ -14,8 +14,8 @@ from trimtab.config.corpora import TrainCorpus, ValidFiles
 from trimtab.config.images import ImageConfig
 from trimtab.data.corpus import Corpus
 from trimtab.errors import InputError, Problem, input_error, reading
-from trimtab.tasks.recognition.pixels import fitted
-from trimtab.tasks.recognition.sources import (
+from trimtab.tasks.images.pixels import fitted
+from trimtab.tasks.images.sources import (
     IMAGE_SUFFIXES,
     LISTS,
     ImageCorpus,

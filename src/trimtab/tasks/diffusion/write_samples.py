@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from trimtab.errors import input_error, reading
+from trimtab.errors import reading
 from trimtab.progress import Progress
 from trimtab.tasks.diffusion.generator import ImageGenerator, load_image_generator
 from trimtab.tasks.diffusion.pictures import grid_of, png_of
+from trimtab.tasks.images.new_folder import check_new
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +39,7 @@ def write_samples(
     Raises InputError for a folder that is not empty, for what `load_image_generator` and `ImageGenerator.sample`
     refuse, and where the training images are gone.
     """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise input_error(
-            f"{out}: is not empty" if out.is_dir() else f"{out}: is a file",
-            got=str(out),
-            allowed="a folder that does not exist, or is empty",
-            fix="choose another --out, or remove it",
-        )
+    check_new(out)
     generator = load_image_generator(run, device=device)
     classes = classes_of(generator, asked.classes)
     labels = [name for name in classes for _ in range(asked.count)]

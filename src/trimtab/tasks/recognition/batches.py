@@ -12,9 +12,10 @@ from torch import Tensor
 from trimtab.config.step import StepConfig
 from trimtab.config.vision_model import VisionModel
 from trimtab.data.text_global_batch import TextGlobalBatch
+from trimtab.tasks.images.pixels import from_row
 from trimtab.tasks.recognition.datasets import image_sizes
-from trimtab.tasks.recognition.pixels import from_row
-from trimtab.types import IGNORE, Ragged, Stream
+from trimtab.tasks.stream import CutsSteps, divided, rounded_up
+from trimtab.types import IGNORE, Ragged, Stream, TensorBatch
 
 SLACK = 1.05
 STANDARD_ERRORS = 4.0
@@ -64,7 +65,7 @@ class Patches:
 
 
 @dataclass(frozen=True, slots=True)
-class ImageBatch:
+class ImageBatch(TensorBatch):
     """One micro-batch; see `types.Batch`."""
 
     patches: Patches
@@ -98,11 +99,6 @@ class ImageBatch:
         return self.patches.real.numel()
 
     @property
-    def device(self) -> torch.device:
-        """Where its tensors are."""
-        return self.labels.device
-
-    @property
     def static_key(self) -> Hashable:
         """Shapes of all tensors, and the sizes of images and texts, which the host reads."""
         shapes = tuple(tensor.shape for tensor in self.tensors())
@@ -124,18 +120,6 @@ class ImageBatch:
         return replace(
             self, patches=self.patches.map(change), text=self.text.map(change), labels=change(self.labels)
         )
-
-    def to(self, device: torch.device) -> "ImageBatch":
-        """The same batch on a device; the copy may run beside the host."""
-        return self.map(lambda tensor: tensor.to(device, non_blocking=True))
-
-    def pin(self) -> "ImageBatch":
-        """The same batch in page-locked memory."""
-        return self.map(Tensor.pin_memory)
-
-    def clone(self) -> "ImageBatch":
-        """The same batch in memory of its own."""
-        return self.map(Tensor.clone)
 
     def blank(self) -> "ImageBatch":
         """The same images with texts that do not count; CTC has too few columns for them, which is a loss of 0."""
@@ -193,8 +177,7 @@ def plan_shape(
     """
     (sizes, lengths), (height, width) = sample, model.patch
     columns = sizes[:, 1] / width + GAP
-    num_batches = rounded_up(-(-step.tokens_per_step // step.micro_batch_tokens), ranks)
-    characters = -(-step.tokens_per_step // num_batches)
+    num_batches, characters = divided(step, ranks=ranks)
     examples = characters / max(1.0, float(lengths.mean()))
     need = SLACK * examples * columns.mean() + STANDARD_ERRORS * math.sqrt(examples) * columns.std()
     rows, widest = -(-largest[0] // height), -(-largest[1] // width)
@@ -215,30 +198,16 @@ def plan_shape(
 
 
 @dataclass(slots=True)
-class Batching:
+class Batching(CutsSteps):
     """Cuts steps into batches; see `tasks.task.Batching`."""
 
-    shape: BatchShape
     start: int
     """The symbol that a decoder is fed first."""
-    tokens_at: Callable[[int], int]
-    """Characters that the global batch of a step may hold."""
-    device: torch.device
-    """Where whole sets are put."""
-
-    @property
-    def num_batches(self) -> int:
-        """Batches of a whole step."""
-        return self.shape.num_batches
 
     @property
     def resolved(self) -> dict[str, int]:
         """The budget that was chosen for the images, by its key of the recipe's `step`."""
         return {"source_tokens_per_micro_batch": self.shape.columns * self.shape.rows}
-
-    def cut_at(self, window: TextGlobalBatch, step: int) -> list[ImageBatch]:
-        """The global batch of a step in batches, in host memory."""
-        return self.cut(window)
 
     def cut(self, window: TextGlobalBatch, shape: BatchShape | None = None) -> list[ImageBatch]:
         """A global batch in batches of the run's shape, or of another, in host memory."""
@@ -357,8 +326,3 @@ def stream_of(
         cu_seqlens=torch.from_numpy(offsets.astype(np.int32)),
         max_seqlen=longest,
     )
-
-
-def rounded_up(number: int, multiple: int) -> int:
-    """The next multiple."""
-    return -(-number // multiple) * multiple

@@ -1,9 +1,6 @@
 """What a recipe makes of the opened data: batches, the stream of steps, the model, the loss."""
 
-import itertools
 import math
-from collections.abc import Generator
-from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
@@ -11,19 +8,15 @@ import torch
 
 from trimtab.config.run import Recipe
 from trimtab.config.vision_model import VisionModel
-from trimtab.data.global_batches import windows
-from trimtab.data.loader import chunks, resolve_workers
-from trimtab.data.mixture import Mixture
-from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.loss.build import build_loss
 from trimtab.loss.ctc import untrained_loss
-from trimtab.tasks.recognition.batches import Batching, ImageGlobalBatch, plan_shape, rounded_up
+from trimtab.tasks.recognition.batches import Batching, ImageGlobalBatch, plan_shape
 from trimtab.tasks.recognition.charset import Charset
 from trimtab.tasks.recognition.datasets import ImageDatasets
 from trimtab.tasks.recognition.losses import ReadingLoss
 from trimtab.tasks.recognition.model import LineReader
+from trimtab.tasks.stream import mixture_opener, rounded_up, step_size
 from trimtab.tasks.task import OpenMixture, Untrained
-from trimtab.tasks.text.batches import step_size
 
 POSITIONS_MULTIPLE = 64
 
@@ -61,30 +54,9 @@ def largest(recipe: Recipe) -> tuple[int, int]:
     return rounded_up(images.max_height, multiple[0]), rounded_up(images.widest, multiple[1])
 
 
-def mixture_opener(recipe: Recipe, datasets: ImageDatasets) -> OpenMixture:
-    """What opens the endless global batches of a mixture."""
-
-    def open_mixture(mixture: Mixture, position: int, step: int) -> Generator[TextGlobalBatch, None, None]:
-        feed, workers = replace(datasets.feed, mixture=mixture), resolve_workers(recipe.data)
-        made = windows(
-            chunks(feed, from_position=position, workers=workers),
-            from_position=position,
-            tokens_per_step=recipe.step.tokens_per_step,
-            max_tokens=recipe.data.max_tokens,
-            examples_per_epoch=mixture.examples_per_epoch,
-            sizes=map(partial(step_size, recipe.step), itertools.count(step)),
-        )
-        for window in made:
-            yield ImageGlobalBatch(
-                **{each.name: getattr(window, each.name) for each in fields(TextGlobalBatch)}
-            )
-
-    return open_mixture
-
-
-def unchanged(recipe: Recipe, datasets: ImageDatasets) -> Recipe:
-    """No size of a recipe follows from the data."""
-    return recipe
+def open_mixtures(recipe: Recipe, datasets: ImageDatasets) -> OpenMixture:
+    """See `Task.open_mixture`."""
+    return mixture_opener(recipe, datasets.feed, batch=ImageGlobalBatch, max_targets=recipe.data.max_tokens)
 
 
 def build_reader(recipe: Recipe, datasets: ImageDatasets, *, device: torch.device) -> LineReader:

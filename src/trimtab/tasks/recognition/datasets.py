@@ -6,34 +6,30 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
-from trimtab.config.corpora import TrainCorpus, ValidFiles
 from trimtab.config.images import ImageConfig
 from trimtab.config.run import Recipe
 from trimtab.config.vision_model import VisionModel
-from trimtab.data.chunk import Chunk
 from trimtab.data.id_filter import TOO_LONG
-from trimtab.data.mixture import Mixture
 from trimtab.data.order import random_stream
 from trimtab.data.stages import Stages, plan_stages
 from trimtab.data.stream_sample import Sample, first_examples
 from trimtab.data.transforms.apply import EMPTY_TARGET
-from trimtab.errors import InputError, Problem
 from trimtab.progress import Progress
+from trimtab.tasks.images.feed import ImageFeed, ImagePlace, joined
+from trimtab.tasks.images.pixels import BadImage, fitted, padded, row_size, to_row, unreadable
+from trimtab.tasks.images.rendering import augmented
+from trimtab.tasks.images.sources import ImageCorpus, open_images
+from trimtab.tasks.recipe_files import fingerprints_of, of_training, of_validation, open_each
 from trimtab.tasks.recognition.charset import Charset, prepare_charset
-from trimtab.tasks.recognition.pixels import BadImage, fitted, padded, row_size, to_row
-from trimtab.tasks.recognition.rendering import augmented
-from trimtab.tasks.recognition.sources import ImageCorpus, open_images
-from trimtab.tasks.text.datasets import keyed_files
-from trimtab.types import DroppedExample, Ragged
+from trimtab.types import Ragged
 
 TOO_NARROW = "more characters than CTC has columns for"
 _AUGMENT, _VALID = 2, 3
 """What a random stream is for, beside rendering."""
-MOST_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,64 +75,22 @@ def columns_needed(ids: Sequence[int]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class ImageFeed:
-    """All that turns positions of the stream into examples; may be pickled. See `data.chunk.MakesChunks`."""
+class LineFeed(ImageFeed):
+    """Images with the ids of their texts."""
 
     corpora: Sequence[ImageCorpus]
     reader: ImageReader
-    mixture: Mixture
-
-    parts_per_position: ClassVar[int] = 1
-    positions_per_chunk: ClassVar[int] = 128
-    sample_positions: ClassVar[int] = 512
-    shares_length: ClassVar[bool] = False
-    within_slack: ClassVar[float] = 1.0
-    fingerprints: ClassVar[dict[str, str]] = {}
 
     @property
     def max_tokens(self) -> int:
         """Length of the longest text in characters, its end included."""
         return self.reader.max_tokens
 
-    def chunk(self, *, start: int, count: int) -> Chunk:
-        """The examples at so many positions, a function of its arguments alone: `source` has the bytes of each image,
-        `target` the ids of its text. What cannot be read is dropped with the reason."""
-        places = self.mixture.at(np.arange(start, start + count))
-        seed, dropped, kept = self.mixture.seed, list[tuple[int, str]](), list[int]()
-        images, texts = list[np.ndarray](), list[list[int]]()
-        numbers = zip(places.corpus.tolist(), places.line.tolist(), places.turn.tolist(), strict=True)
-        for place, (corpus, line, turn) in enumerate(numbers):
-            rng = random_stream(seed, turn, corpus, line)
-            try:
-                image, text = self.corpora[corpus].image(line, self.reader.images, rng)
-                row, ids = self.reader.rows(image, text, random_stream(seed, turn, corpus, line, _AUGMENT))
-            except BadImage as bad:
-                dropped.append((place, bad.reason))
-                continue
-            kept.append(place)
-            images.append(row)
-            texts.append(ids)
-        chosen = np.array(kept, np.int64)
-        return Chunk(
-            source=joined(images),
-            target=Ragged.of(texts),
-            corpus=places.corpus[chosen],
-            line=places.line[chosen],
-            position=start + chosen,
-            dropped=tuple(
-                DroppedExample(int(places.corpus[place]), int(places.line[place]), reason)
-                for place, reason in dropped
-            ),
-            dropped_position=start + np.array([place for place, _ in dropped], np.int64),
-            prompt=np.zeros(len(kept), np.int32),
-        )
-
-
-def joined(rows: Sequence[np.ndarray]) -> Ragged:
-    """Rows of bytes in one array."""
-    offsets = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum([len(row) for row in rows], out=offsets[1:])
-    return Ragged(np.concatenate(rows) if rows else np.empty(0, np.uint8), offsets)
+    def example(self, place: ImagePlace) -> tuple[np.ndarray, Sequence[int]]:
+        """The image as it is drawn and changed this time, and the ids of its text."""
+        key = (self.mixture.seed, place.turn, place.corpus, place.line)
+        image, text = self.corpora[place.corpus].image(place.line, self.reader.images, random_stream(*key))
+        return self.reader.rows(image, text, random_stream(*key, _AUGMENT))
 
 
 def image_sizes(rows: Ragged) -> np.ndarray:
@@ -177,7 +131,7 @@ class ImageDatasets:
 
     corpora: list[ImageCorpus]
     reader: ImageReader
-    feed: ImageFeed
+    feed: LineFeed
     stages: Stages
     valid: dict[str, ImageSet]
     sample: Sample
@@ -195,11 +149,7 @@ class ImageDatasets:
     @property
     def fingerprints(self) -> dict[str, str]:
         """What must not change when a run resumes, by name."""
-        data = {
-            f"data.train.{number}": f"{len(corpus):,} images, sha256 {corpus.fingerprint[:32]}"
-            for number, corpus in enumerate(self.corpora)
-        }
-        data |= {f"data.valid.{name}": valid.fingerprint for name, valid in self.valid.items()}
+        data = fingerprints_of(self.corpora, self.valid, what="images")
         return {**data, "charset": self.charset.fingerprint}
 
     @property
@@ -237,28 +187,20 @@ def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress)
     progress.message("reading the lists of images")
     config = recipe.data.charset
     assert config is not None, "the task has defaults for it"
-    form = config.normalization
-    opened, problems = dict[str, ImageCorpus](), list[Problem]()
-    for keys, files in keyed_files(recipe):
-        for key, each in zip(keys, files, strict=True):
-            assert isinstance(each, TrainCorpus | ValidFiles)
-            try:
-                opened[key] = open_images(each, key=key, seed=recipe.seed, normalization=form)
-            except InputError as error:
-                problems += error.problems
-    if problems:
-        raise InputError(*problems)
-    corpora = [corpus for key, corpus in opened.items() if key.startswith("data.train")]
+    opened = open_each(
+        recipe,
+        lambda files, key: open_images(files, key=key, seed=recipe.seed, normalization=config.normalization),
+    )
+    corpora = of_training(opened)
     texts = (pair for corpus in corpora for pair in corpus.texts())
     charset = prepare_charset(config, texts, folder=tokenizer_folder)
     reader = reader_of(recipe, charset)
     stages = plan_stages(recipe.data, corpora, seed=recipe.data_seed)
-    feed = ImageFeed(corpora, reader, stages.mixtures[0])
+    feed = LineFeed(stages.mixtures[0], corpora, reader)
     sample = first_examples(feed, stages)
-    (_, _), (keys, _) = keyed_files(recipe)
     sets = {
-        name: read_set(name, opened[key], reader, key=key, seed=recipe.seed)
-        for name, key in zip(recipe.data.valid, keys, strict=True)
+        name: read_set(name, corpus, reader, key=key, seed=recipe.seed)
+        for name, (key, corpus) in of_validation(recipe, opened).items()
     }
     return ImageDatasets(corpora, reader, feed, stages, sets, sample)
 
@@ -282,16 +224,8 @@ def read_set(name: str, corpus: ImageCorpus, reader: ImageReader, *, key: str, s
         for character in reader.charset.unknown_in(text):
             unknown[character] = unknown.get(character, 0) + texts[-1].count(character)
     if bad:
-        more = f"; {len(bad):,} of {len(corpus):,} images cannot be read" if len(bad) > 1 else ""
-        raise InputError(
-            *(
-                Problem(
-                    what=f"{key}: {place}: {error.reason}",
-                    got=error.found + (more if number == 0 else ""),
-                    fix="repair the image, or take its line out of the list",
-                )
-                for number, (place, error) in enumerate(bad[:MOST_NAMED])
-            )
+        raise unreadable(
+            bad, key=key, count=len(corpus), fix="repair the image, or take its line out of the list"
         )
     places = [corpus.place(line) for line in range(len(corpus))]
     return ImageSet(name, joined(images), texts, Ragged.of(ids), places, unknown)

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from trimtab.tasks.examples import CutTwoWays
+from trimtab.tasks.examples import CutTwoWays, unequal_parts
+from trimtab.tasks.images.feed import joined
+from trimtab.tasks.images.pixels import to_row
 from trimtab.tasks.recognition.batches import GAP, Batching, ImageBatch, ImageGlobalBatch
 from trimtab.tasks.recognition.charset import SPECIAL, Charset
-from trimtab.tasks.recognition.datasets import ImageDatasets, joined
-from trimtab.tasks.recognition.pixels import to_row
+from trimtab.tasks.recognition.datasets import ImageDatasets
 from trimtab.types import Ragged
 
 FEW, FIRST, TO_CUT = 6, 128, 32
@@ -50,8 +50,7 @@ class ImageExamples:
             size = self.capacity(start, TO_CUT)
             if start and size < 4:
                 return
-            bounds = [start + i * i * size // 16 for i in range(5)]
-            pieces = [self.between(a, b) for a, b in pairwise(bounds) if b > a]
+            pieces = [self.between(a, b) for a, b in unequal_parts(start, size)]
             window = self.between(start, start + size)
             yield CutTwoWays(
                 self.one_batch(start, start + size),
@@ -70,9 +69,9 @@ class ImageExamples:
         row = to_row(np.full((height, width, channels), 128, np.uint8))
         last = charset.num_ids - 1
         text = [SPECIAL if number % 2 else last for number in range(length)]
-        return self.batching.cut(window_of(joined([row] * count), Ragged.of([[*text, charset.end]] * count)))[
-            0
-        ]
+        return self.batching.cut(
+            ImageGlobalBatch.of_rows(joined([row] * count), Ragged.of([[*text, charset.end]] * count))
+        )[0]
 
     def sides(self) -> list[Texts]:
         """The characters, with the ids of the first texts."""
@@ -82,7 +81,9 @@ class ImageExamples:
         """Some of the first examples."""
         sample = self.datasets.sample
         stop = min(stop, len(sample.target))
-        return window_of(sample.source.between(start, stop), sample.target.between(start, stop))
+        return ImageGlobalBatch.of_rows(
+            sample.source.between(start, stop), sample.target.between(start, stop)
+        )
 
     def capacity(self, start: int, most: int) -> int:
         """How many of the examples from a place on fit into one batch, at most so many."""
@@ -101,9 +102,3 @@ class ImageExamples:
     def on_device(self, window: ImageGlobalBatch) -> list[ImageBatch]:
         """A step in as few batches as it takes, on the device."""
         return [batch.to(self.device) for batch in self.batching.cut(window)]
-
-
-def window_of(images: Ragged, ids: Ragged) -> ImageGlobalBatch:
-    """Images and their texts as a step of corpus 0."""
-    zeros = np.zeros(len(images), np.int64)
-    return ImageGlobalBatch(images, ids, zeros.astype(np.int32), zeros, 0)

@@ -8,42 +8,30 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from PIL import Image
 
 from trimtab.checkpoint.load import Checkpoint
-from trimtab.checkpoint.resolve import resolve_checkpoint
-from trimtab.checkpoint.run_folder import RunFolder
-from trimtab.config.given_path import RUN, path_text
-from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
 from trimtab.device import choose_device
 from trimtab.errors import input_error
-from trimtab.inference.chosen_weights import chosen_weights
-from trimtab.inference.load import load_weights
-from trimtab.step.precision import resolve_precision
-from trimtab.tasks.recognition.batches import BatchShape, cut, rounded_up
+from trimtab.inference.ready import ready_on
+from trimtab.tasks.images.feed import joined
+from trimtab.tasks.images.given import Given, each_given, name_of, opened
+from trimtab.tasks.images.pixels import BadImage, fitted, padded, to_row
+from trimtab.tasks.recognition.batches import BatchShape, cut
 from trimtab.tasks.recognition.building import largest, reader_model
 from trimtab.tasks.recognition.charset import Charset, load_charset
-from trimtab.tasks.recognition.datasets import ImageReader, joined, reader_of
+from trimtab.tasks.recognition.datasets import ImageReader, reader_of
 from trimtab.tasks.recognition.model import LineReader
-from trimtab.tasks.recognition.pixels import (
-    BadImage,
-    check_size,
-    fitted,
-    in_channels,
-    load_image,
-    padded,
-    to_row,
-)
 from trimtab.tasks.recognition.reading import Reading, read_batch
 from trimtab.tasks.recognition.validation import main_head
+from trimtab.tasks.stream import rounded_up
+from trimtab.tasks.trained_run import trained_run
 from trimtab.types import Ragged
 
 IMAGES_AT_ONCE = 256
 """Images that are loaded ahead and read together."""
 COLUMNS_AT_ONCE = {"cuda": 65536, "cpu": 8192}
 """Columns of patches of a batch, by the kind of device."""
-Given = Path | str | bytes | Image.Image | np.ndarray
 Head = Literal["ctc", "attention"]
 
 
@@ -85,18 +73,11 @@ class Recognizer:
         bits. One that cannot be read has an `error` in place of a text. Raises InputError for one path in place of a
         list.
         """
-        if isinstance(images, str | bytes | Path | Image.Image | np.ndarray):
-            raise input_error(
-                "images: one image in place of a list",
-                got=type(images).__name__,
-                allowed="a list of images",
-                fix="write [image]",
-            )
-        return self._in_blocks(iter(images))
+        return self._in_blocks(each_given(images))
 
     def _in_blocks(self, images: Iterator[Given]) -> Iterator[Recognized]:
         while block := list(islice(images, IMAGES_AT_ONCE)):
-            names = [str(each) if isinstance(each, str | Path) else "" for each in block]
+            names = [name_of(each) for each in block]
             rows = [self._row(each) for each in block]
             good = [number for number, row in enumerate(rows) if not isinstance(row, BadImage)]
             found = dict(zip(good, self._readings([rows[number] for number in good]), strict=True))
@@ -110,26 +91,9 @@ class Recognizer:
         """The bytes of an image as it is read, or the BadImage."""
         config = self.reader.images
         try:
-            return to_row(padded(fitted(self._opened(given), config), self.reader.multiple))
+            return to_row(padded(fitted(opened(given, config), config), self.reader.multiple))
         except BadImage as bad:
             return bad
-
-    def _opened(self, given: Given) -> Image.Image:
-        config = self.reader.images
-        match given:
-            case str() | Path() | bytes():
-                return load_image(Path(given) if isinstance(given, str) else given, config)
-            case np.ndarray():
-                try:
-                    image = Image.fromarray(given)
-                except (TypeError, ValueError) as error:
-                    raise BadImage(
-                        "unreadable image", f"an array {given.shape} {given.dtype}: {error}"
-                    ) from None
-            case _:
-                image = given
-        check_size(image.width, image.height, config)
-        return in_channels(image, config)
 
     def _readings(self, rows: list[np.ndarray]) -> list[Reading]:
         """By width, and in the order that they were given."""
@@ -170,25 +134,15 @@ def load_recognizer(spec: Path | str, *, device: str | None = None, head: Head |
     damaged, or recipe or characters are not those that it was trained with.
     """
     place = choose_device(device)
-    checkpoint = resolve_checkpoint(path_text(spec, name="run", allowed=RUN))
-    run = RunFolder(checkpoint.run)
-    recipe = load_recipe(run.recipe).recipe
-    if recipe.task != "recognition":
-        raise input_error(
-            f"{spec}: no recognizer",
-            got=f"a run with `task: {recipe.task}`",
-            allowed="a run with `task: recognition`",
-            fix="name a run of this task",
-        )
-    charset = load_charset(run.tokenizer)
-    trained_with = checkpoint.fingerprints.get("charset")
-    if charset.fingerprint != trained_with:
-        raise input_error(
-            f"{run.tokenizer}: not the characters that the model was trained with",
-            got=f"{len(charset)} characters, sha256 {charset.fingerprint[:16]}",
-            allowed=f"sha256 {str(trained_with)[:16]}, as checkpoint {checkpoint.folder.name} says",
-            fix="restore the characters of this run",
-        )
+    run = trained_run(spec, task="recognition", kind="recognizer")
+    recipe = run.recipe
+    charset = load_charset(run.folder.tokenizer)
+    run.check_trained_with(
+        charset.fingerprint,
+        name="charset",
+        what="characters",
+        got=f"{len(charset)} characters, sha256 {charset.fingerprint[:16]}",
+    )
     model = reader_model(recipe, charset)
     heads = [
         name
@@ -197,10 +151,8 @@ def load_recognizer(spec: Path | str, *, device: str | None = None, head: Head |
     ]
     if head is not None and head not in heads:
         raise input_error("head: the model has no such head", got=str(head), allowed=" or ".join(heads))
-    load_weights(model, run, chosen_weights(checkpoint, recipe), checkpoint=checkpoint)
-    if place.type == "cuda":
-        half = torch.float16 if resolve_precision("auto", place) == "fp16_mixed" else torch.bfloat16
-        model = model.half_precision_copy(half)
-        model.kernel = "varlen"
+    run.load_weights(model)
     chosen: Any = head or main_head(model)
-    return Recognizer(recipe, checkpoint, model.to(place).eval(), reader_of(recipe, charset), chosen)
+    return Recognizer(
+        recipe, run.checkpoint, ready_on(place, model, kernel="varlen"), reader_of(recipe, charset), chosen
+    )

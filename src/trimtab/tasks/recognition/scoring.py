@@ -10,8 +10,8 @@ from trimtab.config.corpora import ValidFiles
 from trimtab.errors import input_error
 from trimtab.metrics.catalogue import OF_READINGS
 from trimtab.metrics.metric import Readings
+from trimtab.tasks.images.sources import open_images
 from trimtab.tasks.recognition.recognizer import Recognizer
-from trimtab.tasks.recognition.sources import open_images
 
 MOST_SHOWN = 15
 """Rows of the table of confusions, and lines that are shown."""

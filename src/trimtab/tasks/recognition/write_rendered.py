@@ -10,9 +10,10 @@ from trimtab.config.images import Augmentation, ImageConfig, Rendering
 from trimtab.data.order import random_stream
 from trimtab.errors import input_error, reading
 from trimtab.progress import Progress
-from trimtab.tasks.recognition.pixels import BadImage
-from trimtab.tasks.recognition.rendering import augmented
-from trimtab.tasks.recognition.sources import open_images
+from trimtab.tasks.images.new_folder import check_new
+from trimtab.tasks.images.pixels import BadImage
+from trimtab.tasks.images.rendering import augmented
+from trimtab.tasks.images.sources import open_images
 
 MOST_NAMED = 5
 _AUGMENT = 2
@@ -52,13 +53,7 @@ def write_rendered(
 
     Raises InputError for a folder that is not empty, a text that cannot be read, and fonts that are none.
     """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise input_error(
-            f"{out}: is not empty" if out.is_dir() else f"{out}: is a file",
-            got=str(out),
-            allowed="a folder that does not exist, or is empty",
-            fix="choose another --out, or remove it",
-        )
+    check_new(out)
     config = Rendering(fonts=tuple(fonts))
     told = TrainCorpus.model_validate({"text": str(text), "render": config})
     corpus = open_images(told, key="TEXT", seed=seed, normalization="nfc")

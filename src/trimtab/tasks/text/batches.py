@@ -1,22 +1,15 @@
 """Packs of a run on text: their shape, how many a step has, and the stream that they are cut from."""
 
-import itertools
-from collections.abc import Generator
-from dataclasses import replace
 from functools import partial
 
 import torch
 
 from trimtab.choices import shape_for
 from trimtab.config.run import Recipe
-from trimtab.config.step import StepConfig
 from trimtab.data.fitting_vocabulary import with_sizes
-from trimtab.data.global_batches import windows
-from trimtab.data.loader import chunks, resolve_workers
-from trimtab.data.mixture import Mixture
 from trimtab.data.packing import Packing
 from trimtab.data.text_global_batch import TextGlobalBatch
-from trimtab.step.batch_warmup import tokens_at
+from trimtab.tasks.stream import mixture_opener, step_size
 from trimtab.tasks.task import OpenMixture
 from trimtab.tasks.text.datasets import TextDatasets
 
@@ -47,23 +40,6 @@ def with_vocabulary_sizes(recipe: Recipe, datasets: TextDatasets) -> Recipe:
     return recipe.model_copy(update={"data": data})
 
 
-def mixture_opener(recipe: Recipe, datasets: TextDatasets) -> OpenMixture:
-    """What opens the endless global batches of a mixture."""
-
-    def open_mixture(mixture: Mixture, position: int, step: int) -> Generator[TextGlobalBatch, None, None]:
-        feed, workers = replace(datasets.feed, mixture=mixture), resolve_workers(recipe.data)
-        return windows(
-            chunks(feed, from_position=position, workers=workers),
-            from_position=position,
-            tokens_per_step=recipe.step.tokens_per_step,
-            max_tokens=recipe.data.max_tokens,
-            examples_per_epoch=mixture.examples_per_epoch,
-            sizes=map(partial(step_size, recipe.step), itertools.count(step)),
-        )
-
-    return open_mixture
-
-
-def step_size(config: StepConfig, step: int) -> int:
-    """Target tokens that the global batch of a step may hold."""
-    return tokens_at(config.batch_warmup, step=step, full=config.tokens_per_step)
+def open_mixtures(recipe: Recipe, datasets: TextDatasets) -> OpenMixture:
+    """See `Task.open_mixture`."""
+    return mixture_opener(recipe, datasets.feed, batch=TextGlobalBatch, max_targets=recipe.data.max_tokens)

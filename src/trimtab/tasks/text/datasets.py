@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.config.corpora import ParallelFiles
 from trimtab.config.data import DataConfig
 from trimtab.config.run import Recipe
 from trimtab.data.cache import default_cache
@@ -23,6 +22,7 @@ from trimtab.data.transforms.plan import plan_transforms
 from trimtab.data.valid_set import ValidSet
 from trimtab.errors import InputError, Problem
 from trimtab.progress import Progress
+from trimtab.tasks.recipe_files import keyed_files
 from trimtab.types import Ragged
 
 
@@ -198,14 +198,3 @@ def open_all(
         raise InputError(*problems)
     train, valid = opened
     return train, valid
-
-
-def keyed_files(recipe: Recipe) -> tuple[tuple[list[str], list[ParallelFiles]], ...]:
-    """Training corpora and validation sets, each with its keys in the recipe."""
-    train, valid = recipe.data.train, recipe.data.valid
-    # A single set may be written without a name, and then has this one.
-    names = ["data.valid" if name == "valid" else f"data.valid.{name}" for name in valid]
-    return ([f"data.train.{number}" for number in range(len(train))], list(train)), (
-        names,
-        list(valid.values()),
-    )

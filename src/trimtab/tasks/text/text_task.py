@@ -23,7 +23,7 @@ from trimtab.model.warm_start import RowMap, take_weights
 from trimtab.run_findings.preflight import DECODING_FAILS
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.task import OwnChecks, Task, Validation
-from trimtab.tasks.text.batches import mixture_opener, plan_batches, with_vocabulary_sizes
+from trimtab.tasks.text.batches import open_mixtures, plan_batches, with_vocabulary_sizes
 from trimtab.tasks.text.causality import sees_what_it_should
 from trimtab.tasks.text.data_checks import data_checks
 from trimtab.tasks.text.datasets import TextDatasets, TextKind, open_datasets
@@ -52,7 +52,7 @@ def five_lines(parts: Checked) -> Iterator[Finding]:
 
 
 def beginning(line: str, factor_columns: int) -> str:
-    """The first 200 characters of a line; whole words where factors stand behind them."""
+    """The first 200 characters of a line; whole words where factors follow them."""
     begun = line[:200]
     return begun.rpartition(" ")[0] if factor_columns and len(line) > len(begun) else begun
 
@@ -68,7 +68,7 @@ def text_task(name: str, kind: TextKind) -> Task:
         open_datasets=partial(open_datasets, kind),
         resolve_sizes=with_vocabulary_sizes,
         plan_batches=plan_batches,
-        open_mixture=mixture_opener,
+        open_mixture=open_mixtures,
         build_model=model_of_datasets,
         build_loss=build_text_loss,
         untrained=untrained,

@@ -11,7 +11,7 @@ from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.state_backup import backup, tensors_of
 
 SMALL = 0.02
-"""Standard deviation of what stands in for zeros."""
+"""Standard deviation of the numbers that replace zeros."""
 
 
 @contextmanager

@@ -38,7 +38,7 @@ def read_amounts(value: Any) -> list[Amount]:
     if not isinstance(value, str):
         amount = read_amount(value)
         return [] if amount is None else [amount]
-    # A comma may stand in a number, too: `10,000u`.
+    # A number may contain a comma, too: `10,000u`.
     parts = re.split(r"(?<=[ute]),", value)
     found = [read_amount(part) for part in parts]
     return [amount for amount in found if amount is not None]

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from PIL import Image, ImageFilter
 
 from trimtab.config.images import Augmentation, ImageConfig, Rendering
-from trimtab.tasks.recognition import rendering
-from trimtab.tasks.recognition.pixels import BadImage, fitted
-from trimtab.tasks.recognition.rendering import augmented, extreme_of_neighbors, render_line, typeset
+from trimtab.tasks.images import rendering
+from trimtab.tasks.images.pixels import BadImage, fitted
+from trimtab.tasks.images.rendering import augmented, extreme_of_neighbors, render_line, typeset
 
 
 @pytest.mark.parametrize("text", ["漢字", "   ", "", "x" * 3000])

@@ -6,7 +6,7 @@ import pytest
 from tests.image_run import draw_line, small_lines, write_images
 from trimtab.config.corpora import TrainCorpus
 from trimtab.errors import InputError
-from trimtab.tasks.recognition.sources import image_files, open_images
+from trimtab.tasks.images.sources import image_files, open_images
 
 LINES = small_lines(4)
 

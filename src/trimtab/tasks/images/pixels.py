@@ -2,17 +2,21 @@
 
 import io
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageOps
 
 from trimtab.config.images import ImageConfig
+from trimtab.errors import InputError, Problem
 
 FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM", "JPEG2000", "MPO", "TGA")
 """What is opened: no format that runs a program, as EPS does, and none that is drawn."""
 LEAST_SIDE = 2
 """Pixels; nothing can be read in fewer."""
+MOST_NAMED = 10
+"""Images that an error names."""
 HEADER = 4
 """Bytes before the pixels of a row: height and width."""
 
@@ -23,6 +27,22 @@ class BadImage(Exception):
     def __init__(self, reason: str, found: str) -> None:
         super().__init__(f"{reason}: {found}")
         self.reason, self.found = reason, found
+
+
+def unreadable(bad: Sequence[tuple[str, BadImage]], *, key: str, count: int, fix: str) -> InputError:
+    """The error for a validation set of `count` images of which some, by their places, cannot be read: a score without
+    them would be of another set."""
+    more = f"; {len(bad):,} of {count:,} images cannot be read" if len(bad) > 1 else ""
+    return InputError(
+        *(
+            Problem(
+                what=f"{key}: {place}: {error.reason}",
+                got=error.found + (more if number == 0 else ""),
+                fix=fix,
+            )
+            for number, (place, error) in enumerate(bad[:MOST_NAMED])
+        )
+    )
 
 
 def load_image(source: Path | bytes, config: ImageConfig) -> Image.Image:

@@ -16,9 +16,9 @@ from trimtab.config.images import ImageConfig, Rendering
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import Corpus, open_corpus
 from trimtab.errors import InputError, Problem, input_error, reading
-from trimtab.tasks.recognition.fonts import FontSet, open_fonts
-from trimtab.tasks.recognition.pixels import load_image
-from trimtab.tasks.recognition.rendering import render_line
+from trimtab.tasks.images.fonts import FontSet, open_fonts
+from trimtab.tasks.images.pixels import load_image
+from trimtab.tasks.images.rendering import render_line
 
 LISTS = ("labels.tsv", "labels.jsonl", "labels.json", "rec_gt_train.txt", "rec_gt_val.txt")
 """Names of the list in a folder of images, in the order in which they are looked for."""
@@ -137,7 +137,7 @@ class ImageCorpus:
         return self.corpus.place(line)
 
     def line_number(self, line: int) -> int:
-        """Where a line stands in its file, from 1."""
+        """The number of a line in its file, from 1."""
         return self.corpus.line_number(line)
 
     def texts(self) -> Iterator[tuple[str, str]]:

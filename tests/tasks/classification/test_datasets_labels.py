@@ -5,7 +5,7 @@ import pytest
 from tests.label_run import label_recipe, label_sources, small_texts, write_texts
 from trimtab.errors import InputError
 from trimtab.launch import train
-from trimtab.tasks.classification.labels import LABELS_FILE, Labels, load_labels
+from trimtab.tasks.labels import LABELS_FILE, load_labels
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
@@ -16,11 +16,6 @@ def test_labels_are_those_of_the_training_data_sorted_and_kept(tmp_path):
     assert load_labels(tmp_path / "tokenizer") == datasets.labels
     write_texts(tmp_path / "train.tsv", [("a rose", "other"), ("a ship", "sea")])
     assert load_labels(tmp_path / "tokenizer") == datasets.labels
-
-
-def test_the_fingerprint_is_that_of_the_labels_in_their_order():
-    assert Labels(("a", "b")).fingerprint != Labels(("b", "a")).fingerprint
-    assert Labels(("a", "b")).fingerprint == Labels(("a", "b")).fingerprint
 
 
 @pytest.mark.slow

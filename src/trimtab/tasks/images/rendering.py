@@ -8,8 +8,8 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageFont, ImageOps, features
 
 from trimtab.config.images import Augmentation, Rendering
-from trimtab.tasks.recognition.fonts import FontSet
-from trimtab.tasks.recognition.pixels import BadImage
+from trimtab.tasks.images.fonts import FontSet
+from trimtab.tasks.images.pixels import BadImage
 
 NO_FONT = "no font has its characters"
 MOST_CHARACTERS = 2000

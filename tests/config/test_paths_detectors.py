@@ -3,7 +3,7 @@ import json
 import pytest
 
 from trimtab.config.detector_model import DetectorModel
-from trimtab.config.pretrained.detectors import with_detector_files
+from trimtab.config.paths import with_detector_files
 from trimtab.errors import InputError
 
 MODEL = DetectorModel(path="folder")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from trimtab.config.images import ImageConfig
-from trimtab.tasks.recognition.pixels import BadImage, fitted, from_row, load_image, padded, row_size, to_row
+from trimtab.tasks.images.pixels import BadImage, fitted, from_row, load_image, padded, row_size, to_row
 
 GREY, RGB = ImageConfig(), ImageConfig(channels="rgb")
 

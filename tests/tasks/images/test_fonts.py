@@ -2,7 +2,7 @@ import pytest
 from PIL import ImageFont
 
 from trimtab.errors import InputError
-from trimtab.tasks.recognition.fonts import characters_of, open_fonts
+from trimtab.tasks.images.fonts import characters_of, open_fonts
 
 
 def test_a_font_has_the_characters_of_its_table_and_no_box_for_others(font_file, fonts):
