@@ -131,6 +131,24 @@ class DataConfig(Settings):
             raise ValueError(f"got {value}; allowed is 0 to 256, or auto")
         return value
 
+    @property
+    def train_by_key(self) -> dict[str, TrainCorpus]:
+        """The training corpora by their keys in the recipe, such as `data.train.0`."""
+        return {f"data.train.{number}": corpus for number, corpus in enumerate(self.train)}
+
+    @property
+    def valid_by_key(self) -> dict[str, ValidFiles]:
+        """The validation sets by their keys, such as `data.valid.news`; a single one may be without a name."""
+        return {
+            "data.valid" if name == "valid" else f"data.valid.{name}": files
+            for name, files in self.valid.items()
+        }
+
+    @property
+    def files_by_key(self) -> dict[str, TrainCorpus | ValidFiles]:
+        """Both."""
+        return {**self.train_by_key, **self.valid_by_key}
+
 
 def is_one_set(value: Any) -> bool:
     """Whether `valid` is the files of one set, rather than several sets by name."""

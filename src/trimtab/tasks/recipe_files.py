@@ -22,19 +22,14 @@ class Marked(Sized, Protocol):
 
 def keyed_files(recipe: Recipe) -> tuple[tuple[list[str], list[ParallelFiles]], ...]:
     """Training corpora and validation sets, each with its keys in the recipe."""
-    train, valid = recipe.data.train, recipe.data.valid
-    # A single set may be written without a name, and then has this one.
-    names = ["data.valid" if name == "valid" else f"data.valid.{name}" for name in valid]
-    return ([f"data.train.{number}" for number in range(len(train))], list(train)), (
-        names,
-        list(valid.values()),
-    )
+    train, valid = recipe.data.train_by_key, recipe.data.valid_by_key
+    return ([*train], [*train.values()]), ([*valid], [*valid.values()])
 
 
 def open_each(recipe: Recipe, opening: Callable[[Any, str], Opened]) -> dict[str, Opened]:
     """What `opening` makes of each corpus and validation set and its key, by key; InputError with what is wrong with
     any of them."""
-    files = {key: each for keys, own in keyed_files(recipe) for key, each in zip(keys, own, strict=True)}
+    files = recipe.data.files_by_key
     return each_or_problems(files, lambda key: opening(files[key], key))
 
 
@@ -58,8 +53,8 @@ def of_training(opened: Mapping[str, Opened]) -> list[Opened]:
 
 def of_validation(recipe: Recipe, opened: Mapping[str, Opened]) -> dict[str, tuple[str, Opened]]:
     """For each validation set its key and what was opened, by name."""
-    _, (keys, _) = keyed_files(recipe)
-    return {name: (key, opened[key]) for name, key in zip(recipe.data.valid, keys, strict=True)}
+    keys = zip(recipe.data.valid, recipe.data.valid_by_key, strict=True)
+    return {name: (key, opened[key]) for name, key in keys}
 
 
 def fingerprints_of(corpora: Sequence[Marked], valid: Mapping[str, Any], *, what: str) -> dict[str, str]:

@@ -34,8 +34,7 @@ def _corpora(recipe: "Recipe") -> Iterator[Complaint]:
 
 
 def _sets(recipe: "Recipe") -> Iterator[Complaint]:
-    for name, files in recipe.data.valid.items():
-        path = "data.valid" if name == "valid" else f"data.valid.{name}"
+    for path, files in recipe.data.valid_by_key.items():
         if files.text is not None:
             yield _no_labels(f"{path}.text", files.text)
         if files.tags:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from trimtab.config.complaint import Complaint
-from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
+from trimtab.config.corpora import TrainCorpus, ValidFiles
 from trimtab.config.detector_model import DetectorModel
 from trimtab.config.task_record import TaskFacts
 
@@ -20,7 +20,7 @@ LEAST_NATIVE = 0.7
 
 def detection_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Corpora, a tokenizer or transforms that are for another task, and steps that detectors do not have."""
-    for path, files in _files(recipe):
+    for path, files in recipe.data.files_by_key.items():
         yield from _of_corpus(path, files)
     for check in (_boxes_alone, _loss, _step, _model, _export):
         yield from check(recipe)
@@ -28,7 +28,7 @@ def detection_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
 
 def box_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Boxes in the recipe of another task."""
-    for path, files in _files(recipe):
+    for path, files in recipe.data.files_by_key.items():
         if getattr(files, "boxes", None) is not None:
             yield _of_boxes(f"{path}.boxes", recipe)
     if recipe.data.canvas is not None:
@@ -46,15 +46,7 @@ def _of_boxes(path: str, recipe: "Recipe") -> Complaint:
     )
 
 
-def _files(recipe: "Recipe") -> Iterator[tuple[str, ParallelFiles]]:
-    for number, corpus in enumerate(recipe.data.train):
-        yield f"data.train.{number}", corpus
-    for name, files in recipe.data.valid.items():
-        yield "data.valid" if name == "valid" else f"data.valid.{name}", files
-
-
-def _of_corpus(path: str, files: ParallelFiles) -> Iterator[Complaint]:
-    assert isinstance(files, TrainCorpus | ValidFiles)
+def _of_corpus(path: str, files: TrainCorpus | ValidFiles) -> Iterator[Complaint]:
     if files.boxes is None:
         yield Complaint(
             path=path,

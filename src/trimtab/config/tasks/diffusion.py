@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from trimtab.config.complaint import Complaint
-from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
+from trimtab.config.corpora import TrainCorpus, ValidFiles
 from trimtab.config.diffusion_model import DiffusionModel
 from trimtab.config.task_record import TaskFacts
 
@@ -16,10 +16,8 @@ EXAMPLE = "{images: FOLDER}, {images: labels.tsv} or {images: labels.jsonl}"
 
 def diffusion_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Corpora, a tokenizer, transforms or terms of the loss that are for another task, and sizes that do not fit."""
-    for number, corpus in enumerate(recipe.data.train):
-        yield from _of_corpus(f"data.train.{number}", corpus)
-    for name, files in recipe.data.valid.items():
-        yield from _of_corpus("data.valid" if name == "valid" else f"data.valid.{name}", files)
+    for path, files in recipe.data.files_by_key.items():
+        yield from _of_corpus(path, files)
     for check in (_texts, _images, _guidance, _loss):
         yield from check(recipe)
     if recipe.export:
@@ -31,8 +29,7 @@ def diffusion_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
         )
 
 
-def _of_corpus(path: str, files: ParallelFiles) -> Iterator[Complaint]:
-    assert isinstance(files, TrainCorpus | ValidFiles)
+def _of_corpus(path: str, files: TrainCorpus | ValidFiles) -> Iterator[Complaint]:
     if files.images is None:
         yield Complaint(
             path=path,

@@ -83,8 +83,7 @@ def _answers(recipe: "Recipe") -> Iterator[Complaint]:
 
 def _sets(recipe: "Recipe", *, texts_alone: bool) -> Iterator[Complaint]:
     """Validation sets of a kind that the model never reads in training."""
-    for name, files in recipe.data.valid.items():
-        path = "data.valid" if name == "valid" else f"data.valid.{name}"
+    for path, files in recipe.data.valid_by_key.items():
         if files.text is None and texts_alone:
             yield Complaint(
                 path=path,

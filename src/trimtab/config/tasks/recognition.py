@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from trimtab.config.complaint import Complaint
-from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
+from trimtab.config.corpora import TrainCorpus, ValidFiles
 from trimtab.config.task_record import TaskFacts
 from trimtab.config.vision_model import VisionModel
 
@@ -16,7 +16,7 @@ EXAMPLE = "{images: lines.tsv}, or {text: lines.txt, render: {fonts: [FOLDER]}}"
 
 def recognition_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Corpora, a tokenizer or transforms that are for another task, and patches that do not fit the images."""
-    for path, files in _files(recipe):
+    for path, files in recipe.data.files_by_key.items():
         yield from _of_corpus(path, files)
     for check in (_texts_alone, _patches, _loss, _step, _export):
         yield from check(recipe)
@@ -24,7 +24,7 @@ def recognition_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
 
 def image_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Images in the recipe of a task on text."""
-    for path, files in _files(recipe):
+    for path, files in recipe.data.files_by_key.items():
         for key in ("images", "render"):
             if getattr(files, key, None) is not None:
                 yield _of_images(f"{path}.{key}", recipe)
@@ -43,15 +43,7 @@ def _of_images(path: str, recipe: "Recipe") -> Complaint:
     )
 
 
-def _files(recipe: "Recipe") -> Iterator[tuple[str, ParallelFiles]]:
-    for number, corpus in enumerate(recipe.data.train):
-        yield f"data.train.{number}", corpus
-    for name, files in recipe.data.valid.items():
-        yield "data.valid" if name == "valid" else f"data.valid.{name}", files
-
-
-def _of_corpus(path: str, files: ParallelFiles) -> Iterator[Complaint]:
-    assert isinstance(files, TrainCorpus | ValidFiles)
+def _of_corpus(path: str, files: TrainCorpus | ValidFiles) -> Iterator[Complaint]:
     if files.images is None and files.text is None:
         yield Complaint(
             path=path,

@@ -20,11 +20,7 @@ HIDES_WORDS = {"protect": "puts symbols in the place of words, whose factors are
 def factor_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     """What keeps source factors from being read or embedded."""
     data = recipe.data
-    sets = {f"data.train.{number}": each for number, each in enumerate(data.train)}
-    sets |= {
-        "data.valid" if name == "valid" else f"data.valid.{name}": each for name, each in data.valid.items()
-    }
-    for path, files in sets.items():
+    for path, files in data.files_by_key.items():
         yield from _files(path, files, file_names(data.source_factors))
     if not data.source_factors:
         return

@@ -120,13 +120,8 @@ def _of_corpora(recipe: "Recipe") -> Iterator[Complaint]:
                 allowed="false",
                 fix="remove it, and train a run for each direction",
             )
-    sets = {f"data.train.{number}": corpus.tags for number, corpus in enumerate(data.train)}
-    sets |= {
-        "data.valid" if name == "valid" else f"data.valid.{name}": files.tags
-        for name, files in data.valid.items()
-    }
-    for path, tags in sets.items():
-        if tags:
+    for path, files in data.files_by_key.items():
+        if tags := files.tags:
             yield Complaint(
                 path=f"{path}.tags",
                 what="a pretrained vocabulary has no tags",
