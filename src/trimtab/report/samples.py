@@ -1,4 +1,4 @@
-"""The same lines at each evaluation, with what has changed since the one before, and the pictures of tasks on images."""
+"""The same lines at each evaluation, with what has changed since the one before, and pictures of tasks on images."""
 
 import base64
 import re
