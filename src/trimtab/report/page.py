@@ -25,7 +25,7 @@ from trimtab.report.overview import Overview, duration, human, num_bytes, overvi
 from trimtab.report.plain_values import count, items, mapping, text
 from trimtab.report.recipes import Difference, differences
 from trimtab.report.run_data import RunData
-from trimtab.report.samples import SampleLine, samples_of
+from trimtab.report.samples import Pictures, SampleLine, pictures_of, samples_of
 from trimtab.report.sentences import Sentences, sentences_of
 
 SCRIPTS = ("vendor/uPlot.iife.min.js", "templates/chart.js", "templates/report.js")
@@ -42,6 +42,7 @@ class RunPage:
     overview: Overview
     findings: Sequence[ShownFinding]
     samples: Sequence[SampleLine]
+    pictures: Pictures
     corpora: Sequence[CorpusFacts]
     quarantine: Sequence[Mapping[str, Any]]
     time: Sequence[tuple[str, float, str]]
@@ -95,6 +96,7 @@ def _page_of(run: RunData) -> RunPage:
         overview_of(run, findings),
         findings,
         samples_of(run),
+        pictures_of(run),
         corpora_of(run),
         quarantined(run),
         time_of(run),

@@ -22,6 +22,9 @@ from trimtab.report.log_files import Columns, LogFile, Records, open_plain
 TRAINING_S = 120.0
 """A run whose metrics were written within so many seconds is taken to be training still."""
 MOST_CHECKPOINTS = 200
+PICTURES = "samples"
+"""The folder with images of evaluations."""
+MOST_PICTURE_FILES = 10_000
 TAIL_BYTES = 65_536
 MOST_OF_A_LOCK = 200
 _RECIPE_BYTES = 2**20
@@ -60,6 +63,8 @@ class RunData:
     """What was known when the run began."""
     recipe_text: str = ""
     recipe: dict[str, Any] = field(default_factory=dict[str, Any])
+    pictures: list[tuple[int, Path]] = field(default_factory=list[tuple[int, Path]])
+    """Images of evaluations with their steps, the first step first."""
     checkpoints: list[CheckpointFacts] = field(default_factory=list[CheckpointFacts])
     damaged: list[str] = field(default_factory=list[str])
     written_at: float = 0.0
@@ -111,6 +116,7 @@ class RunData:
             _stamp(self.path / "data_ledger.json"),
             _stamp(self.path / "facts.json"),
             self._steps_on_disk(),
+            _stamp(self.path / PICTURES),
         )
         if seen != self._seen:
             self._seen, changed = seen, True
@@ -119,6 +125,7 @@ class RunData:
             facts = _json(self.path / "facts.json")
             self.facts = facts if isinstance(facts, dict) else {}
             self.checkpoints = list(_checkpoints(self.path / "checkpoints", seen[3]))
+            self.pictures = list(_pictures(self.path / PICTURES))
         return changed
 
     def _refresh_logs(self) -> bool:
@@ -226,6 +233,16 @@ def _checkpoints(folder: Path, steps: tuple[int, ...]) -> Iterator[CheckpointFac
             versions={str(k): str(v)[:80] for k, v in versions.items()} if isinstance(versions, dict) else {},
             is_whole=whole,
         )
+
+
+def _pictures(folder: Path) -> Iterator[tuple[int, Path]]:
+    try:
+        names = sorted(os.listdir(folder))[-MOST_PICTURE_FILES:]
+    except OSError:
+        return
+    for name in names:
+        if step := re.fullmatch(r"step-(\d{8,12})\.png", name):
+            yield int(step[1]), folder / name
 
 
 def _plain_names(files: Any) -> list[str]:

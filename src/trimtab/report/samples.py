@@ -1,13 +1,20 @@
-"""The same lines at each evaluation, with what has changed since the one before."""
+"""The same lines at each evaluation, with what has changed since the one before, and pictures of tasks on images."""
 
+import base64
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any
+from typing import Any, TypeVar
 
+from trimtab.report.log_files import open_plain
 from trimtab.report.run_data import RunData
 
+T = TypeVar("T")
+
+MOST_PICTURES = 4
+MOST_OF_A_PICTURE = 150_000
+"""Bytes. With MOST_PICTURES of them, in base64, a page stays under a megabyte."""
 MOST_LINES = 12
 MOST_TIMES = 12
 """Evaluations that are shown of a line: the first, the last, and those evenly between them."""
@@ -53,6 +60,50 @@ class SampleLine:
     """The newest first."""
 
 
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image that an evaluation has drawn, such as a grid of samples."""
+
+    step: int
+    width: int
+    height: int
+    url: str
+    """The image itself, as a `data:` URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """The pictures of a run: of the first evaluation, of the last, and of some evenly between."""
+
+    shown: tuple[Picture, ...]
+    """The newest first."""
+    num_drawn: int
+    """How many the run folder has."""
+
+
+def pictures_of(run: RunData) -> Pictures:
+    """Pictures from the folder `samples` of the run. What is no PNG image, or larger than 150 kB, is left out."""
+    found: list[Picture] = []
+    for step, place in reversed(_spread(run.pictures, MOST_PICTURES)):
+        file = open_plain(place)
+        if file is None:
+            continue
+        with file:
+            content = file.read(MOST_OF_A_PICTURE + 1)
+        if len(content) <= MOST_OF_A_PICTURE and (size := _png_size(content)):
+            url = f"data:image/png;base64,{base64.b64encode(content).decode()}"
+            found.append(Picture(step, *size, url))
+    return Pictures(tuple(found), len(run.pictures))
+
+
+def _png_size(content: bytes) -> tuple[int, int] | None:
+    """Width and height by the header of a PNG image (PNG specification, 11.2.1)."""
+    if content[:8] != b"\x89PNG\r\n\x1a\n" or content[12:16] != b"IHDR" or len(content) < 24:
+        return None
+    width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
+    return (width, height) if 0 < width < 2**16 and 0 < height < 2**16 else None
+
+
 def samples_of(run: RunData) -> list[SampleLine]:
     """The sample lines of a run. Texts are cut at 600 characters."""
     lines: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -65,7 +116,7 @@ def samples_of(run: RunData) -> list[SampleLine]:
 def _line(name: str, place: str, those: Sequence[dict[str, Any]]) -> SampleLine:
     newest = those[-1]
     reference = _cut(_field(newest, TRUTHS))
-    texts = [(_step(each), _cut(_output(each))) for each in _spread(those)]
+    texts = [(_step(each), _cut(_output(each))) for each in _spread(those, MOST_TIMES)]
     outputs: list[Output] = []
     before: str | None = None
     for step, text in texts:
@@ -88,12 +139,12 @@ def changed(before: str, after: str) -> tuple[Piece, ...]:
     return (*found, *([Piece(rest, False)] if rest else []))
 
 
-def _spread(those: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _spread(those: Sequence[T], most: int) -> list[T]:
     """The first, the last, and some evenly between."""
-    if len(those) <= MOST_TIMES:
+    if len(those) <= most:
         return list(those)
     last = len(those) - 1
-    return [those[round(number * last / (MOST_TIMES - 1))] for number in range(MOST_TIMES)]
+    return [those[round(number * last / (most - 1))] for number in range(most)]
 
 
 def _output(record: dict[str, Any]) -> str:

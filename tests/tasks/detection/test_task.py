@@ -5,6 +5,8 @@ from tests.short_run import model_sha
 from trimtab.checkpoint.journal import read_journal
 from trimtab.errors import InputError
 from trimtab.launch import train
+from trimtab.report.run_data import open_run
+from trimtab.report.samples import pictures_of
 from trimtab.tasks.detection.task import DETECTION
 from trimtab.tasks.task import Batching, ComputesLoss, Datasets
 
@@ -27,6 +29,7 @@ def test_a_run_writes_metrics_of_boxes_and_samples(box_run):
     assert last["images"] == 4
     steps = [*read_journal(box_run / "metrics.jsonl")]
     assert all(each["skipped"] == 0 for each in steps)
+    assert pictures_of(open_run(box_run)).shown, "images with boxes, for the report"
 
 
 @pytest.mark.slow

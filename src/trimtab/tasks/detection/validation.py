@@ -19,6 +19,7 @@ from trimtab.tasks.detection.datasets import BoxSet, Example
 from trimtab.tasks.detection.letterbox import Letterbox, corners
 from trimtab.tasks.detection.losses import DetectionLoss
 from trimtab.tasks.detection.model import Detector, Predictions
+from trimtab.tasks.detection.sample_sheet import sample_sheet
 from trimtab.tasks.detection.suppression import suppressed
 from trimtab.tasks.task import ExampleLosses, Moment, Validated
 from trimtab.tasks.text.diagnose import loss_not_finite
@@ -71,16 +72,25 @@ def validated(parts: Any, model: Detector, valid: BoxSet, moment: Moment) -> Val
     scores |= {"images": len(held), "seconds": round(time.perf_counter() - moment.started, 3)}
     shown = spread(len(held), recipe.evaluate.samples if moment.first else 0)
     names = parts.datasets.categories.names
+    kept = {
+        number: above(without_duplicates(predicted[number], config), config.score_threshold)
+        for number in shown
+    }
     samples = [
         {
             "line": lines[number] + 1,
             "source": valid.corpus.place(lines[number]),
-            "output": in_words(without_duplicates(predicted[number], config), names, config.score_threshold),
-            "reference": in_words(true[number], names, 0.0),
+            "output": in_words(kept[number], names),
+            "reference": in_words(true[number], names),
         }
         for number in shown
     ]
-    return Validated(scores, samples=samples)
+    picture = sample_sheet(
+        [valid.corpus.image(lines[number], valid.reader.canvas)[0] for number in shown],
+        [true[number] for number in shown],
+        [kept[number] for number in shown],
+    )
+    return Validated(scores, samples=samples, picture=picture)
 
 
 def kept_light(examples: Iterator[Example], held: list[Example]) -> Iterator[Example]:
@@ -132,15 +142,15 @@ def without_duplicates(found: Found, config: DetectorModel) -> Found:
     )
 
 
-def in_words(found: Found, names: tuple[str, ...], threshold: float) -> str:
+def above(found: Found, threshold: float) -> Found:
+    """Predictions of at least this score."""
+    return found.take(np.flatnonzero(found.scores >= threshold))
+
+
+def in_words(found: Found, names: tuple[str, ...]) -> str:
     """Boxes as a line of text, for samples."""
-    rows = zip(found.boxes, found.categories, found.scores, strict=True)
-    said = [
-        f"{names[kind]} [{', '.join(f'{side:.1f}' for side in box)}]"
-        for box, kind, score in rows
-        if score >= threshold
-    ]
-    return "; ".join(said)
+    rows = zip(found.boxes, found.categories, strict=True)
+    return "; ".join(f"{names[kind]} [{', '.join(f'{side:.1f}' for side in box)}]" for box, kind in rows)
 
 
 @torch.no_grad()

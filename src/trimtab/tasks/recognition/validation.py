@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from PIL import Image
 from torch import Tensor
 
 from trimtab.data.text_global_batch import TextGlobalBatch
@@ -15,6 +16,8 @@ from trimtab.metrics.catalogue import OF_READINGS
 from trimtab.metrics.metric import Readings
 from trimtab.model.attention_cached import at_any_length
 from trimtab.step.precision import autocast
+from trimtab.tasks.images.pixels import from_row
+from trimtab.tasks.images.sheet import sheet_of
 from trimtab.tasks.recognition.batches import ImageBatch
 from trimtab.tasks.recognition.datasets import ImageSet
 from trimtab.tasks.recognition.losses import ctc_of_batch
@@ -63,7 +66,14 @@ def validated(parts: Any, model: LineReader, valid: ImageSet, moment: Moment) ->
         }
         for number in shown
     ]
-    return Validated(scores, samples=samples)
+    picture = sheet_of([line_image(valid.images.row(int(lines[number]))) for number in shown], columns=1)
+    return Validated(scores, samples=samples, picture=picture)
+
+
+def line_image(row: np.ndarray) -> Image.Image:
+    """A line as the model sees it, of its row of bytes."""
+    pixels = from_row(row)
+    return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
 
 
 def main_head(model: LineReader) -> str:
