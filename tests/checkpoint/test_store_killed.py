@@ -19,7 +19,6 @@ from tests.checkpoint.small_run import (
     state_at,
 )
 from tests.children import start_child, wait
-from tests.quick import quick
 from trimtab.checkpoint.background import BackgroundSaver
 from trimtab.checkpoint.store import CheckpointStore
 
@@ -43,9 +42,7 @@ def save_beside(store: CheckpointStore, step: int, *, best: int | None = None, s
     saver.finish()
 
 
-both_ways = pytest.mark.parametrize(
-    "save", quick({"in the loop": save, "beside it": save_beside}, "beside it")
-)
+both_ways = pytest.mark.parametrize("save", [save, save_beside], ids=["in the loop", "beside it"])
 
 
 def steps_after_every_kill(folder: Path, work: Callable[[Path], None]) -> list[int | None]:

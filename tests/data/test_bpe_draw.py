@@ -53,6 +53,7 @@ def test_without_dropout_it_is_the_split_of_the_library(name):
     ]
 
 
+@pytest.mark.quick("0.1-unknown", "0.6-across words")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("dropout", [0.1, 0.6])
 def test_sentences_are_split_as_by_the_slow_twin(name, dropout):

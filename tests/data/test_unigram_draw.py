@@ -51,6 +51,7 @@ def test_the_models_are_of_the_kinds_that_they_are_here_for():
     assert not table_of("across words").by_word
 
 
+@pytest.mark.quick("0.1-bytes", "1.0-user", "100.0-across words")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 100.0])
 def test_sentences_are_split_as_by_the_slow_twin(name, alpha):

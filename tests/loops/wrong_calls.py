@@ -143,5 +143,6 @@ def outcome(call):
     return "", ""
 
 
-if __name__ == "__main__":
-    print(json.dumps({name: outcome(call) for name, call in CALLS.items()}))
+def outcomes():
+    """What each call came to, by its name."""
+    return {name: outcome(call) for name, call in CALLS.items()}

@@ -59,6 +59,7 @@ def loss_of(model, pack):
     return plain_cross_entropy(model(pack), model.output_matrix, pack.labels, terms)
 
 
+@pytest.mark.quick("{}", "{'prefix': 'bidirectional', 'residual': 'float32'}")
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_documents_of_a_pack_never_see_each_other(variant):
     model = build(**variant).eval()
@@ -93,6 +94,7 @@ def test_a_token_never_sees_those_after_it():
     assert not torch.equal(first[3], other[3])
 
 
+@pytest.mark.quick("{}", "{'prefix': 'bidirectional', 'residual': 'float32'}")
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_a_pack_and_rows_apart_have_the_same_loss_and_gradients(variant):
     found = []

@@ -3,7 +3,6 @@ import math
 import pytest
 import torch
 
-from tests.quick import quick
 from tests.training.small_line import Line, small_line
 from trimtab.errors import RunFailed
 from trimtab.training import recovery
@@ -54,7 +53,8 @@ def finding(line: Line, code: str) -> dict:
     return next(each for each in line.log("findings") if each["code"] == code)
 
 
-@pytest.mark.parametrize("value", quick({"not-a-number": math.nan, "huge": 40.0}, "not-a-number"))
+@pytest.mark.quick("not-a-number")
+@pytest.mark.parametrize("value", [math.nan, 40.0], ids=["not-a-number", "huge"])
 def test_spoilt_weights_send_the_run_back_and_the_steps_around_are_left_out(tmp_path, value):
     line = small_line(tmp_path, **CHANGES)
     poked(line, after=100, value=value)
