@@ -20,10 +20,10 @@ install()
 pytest_plugins = ["tests.suite"]
 
 # The same examples at every run, so that a failure belongs to the change that it is seen with, and none by the clock.
-# `just explore` draws others, and four times as many. hypothesis would also draw numbers and texts that stand in the
+# `just explore` draws others, and many more. hypothesis would also draw numbers and texts that stand in the
 # modules that are imported so far, of whose sources it parses all: what a test sees would be a matter of those that ran
 # before it.
-settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=20)
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=12)
 settings.register_profile("explore", deadline=None, print_blob=True, max_examples=200)
 settings.load_profile("repeatable")
 providers._get_local_constants = lambda: providers._local_constants

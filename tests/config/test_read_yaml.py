@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.for_each import for_each
@@ -124,7 +124,6 @@ def test_an_alias_beside_what_it_names_is_no_alias_inside_it():
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="ab:-[]{}&*!|>'\"%@`#,? \n\t01.e<~\\\x00\u2028é", max_size=30) | st.text(max_size=20))
 def test_any_text_is_read_or_refused_with_a_place(text):
     assert all(where.startswith("r.yaml") for where in places_of_problems(text))

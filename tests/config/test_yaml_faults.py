@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.refusal import has_four_parts
@@ -56,7 +56,6 @@ def test_broken_yaml_is_told_with_what_stands_there_and_what_to_do(text, what):
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
 @given(st.lists(st.sampled_from(SIGNS), max_size=12).map("".join))
 def test_whatever_is_refused_for_train_or_check_is_told_in_four_parts(text):
     for each in problems(text):

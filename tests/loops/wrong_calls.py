@@ -1,7 +1,4 @@
-"""Wrong calls of each public part, as users make them: without the checks of types that the test run adds.
-
-`python -m tests.loops.wrong_calls` prints what each of them raises, as JSON.
-"""
+"""Wrong calls of each public part, as users make them: without the checks of types that the test run adds."""
 
 import json
 

@@ -4,7 +4,7 @@ from importlib.resources import files
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.streams import START, stream_of
@@ -71,7 +71,6 @@ def test_documents_of_a_pack_never_see_each_other(variant):
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
 @given(
     rows=st.lists(st.lists(st.integers(4, 89), min_size=1, max_size=9), min_size=2, max_size=5),
     data=st.data(),

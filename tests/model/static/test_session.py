@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.model.test_encoder_decoder import FEW, SOURCES, VARIANTS, build
@@ -72,7 +72,6 @@ def test_steps_equal_those_of_the_plain_session(variant):
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.lists(st.integers(4, 89), min_size=1, max_size=40), min_size=1, max_size=9),
     st.integers(1, 5),
