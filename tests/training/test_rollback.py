@@ -56,22 +56,22 @@ def finding(line: Line, code: str) -> dict:
 @pytest.mark.quick("not-a-number")
 @pytest.mark.parametrize("value", [math.nan, 40.0], ids=["not-a-number", "huge"])
 def test_spoilt_weights_send_the_run_back_and_the_steps_around_are_left_out(tmp_path, value):
-    line = small_line(tmp_path, **CHANGES)
-    poked(line, after=100, value=value)
+    line = small_line(tmp_path, **CHANGES | {"length": "100 steps"})
+    poked(line, after=40, value=value)
     state = line.train()
-    assert state.step == 160
+    assert state.step == 100
     went_back = finding(line, "S907")
-    assert "steps 101 to 108 were skipped" in went_back["message"]
-    assert "resumes from the healthy checkpoint of step 80" in went_back["message"]
-    assert went_back["step"] == 80
+    assert "steps 41 to 48 were skipped" in went_back["message"]
+    assert "resumes from the healthy checkpoint of step 20" in went_back["message"]
+    assert went_back["step"] == 20
     metrics = line.log("metrics")
-    assert [each["step"] for each in metrics] == list(range(1, 161))
+    assert [each["step"] for each in metrics] == list(range(1, 101))
     left_out = [each["step"] for each in metrics if each.get("refused") == "masked"]
-    assert left_out == list(range(101 - MARGIN, 108 + MARGIN + 1))
+    assert left_out == list(range(41 - MARGIN, 48 + MARGIN + 1))
     assert all(torch.isfinite(each).all() for each in line.weights().values())
-    assert metrics[-1]["loss"] < metrics[79]["loss"] * 1.1
-    assert state.updates == 160 - len(left_out)
-    assert state.guard["refusals"]["rewound"] == [108]
+    assert metrics[-1]["loss"] < metrics[19]["loss"] * 1.1
+    assert state.updates == 100 - len(left_out)
+    assert state.guard["refusals"]["rewound"] == [48]
 
 
 @pytest.mark.slow
