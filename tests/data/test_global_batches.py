@@ -118,6 +118,7 @@ def test_windows_run_across_the_ends_of_epochs_and_count_every_position_once():
     )
 
 
+@pytest.mark.slow
 def test_workers_change_nothing_in_any_window_of_a_resumed_stream():
     feed = fake_feed(lengths=(900, 700), pipeline=FakePipeline(every=5, needs_random=True))
 

@@ -119,6 +119,7 @@ def test_from_scratch_no_batch_norm_is_frozen_and_a_folder_freezes_it():
     assert not any(type(each).__name__.endswith("FrozenBatchNorm2d") for each in detector("detr").modules())
 
 
+@pytest.mark.slow
 def test_images_of_any_size_run_one_after_another():
     model = detector().eval()
     for size in ((32, 32), (64, 160), (96, 32), (32, 32)):
@@ -126,6 +127,7 @@ def test_images_of_any_size_run_one_after_another():
         assert found.boxes.isfinite().all()
 
 
+@pytest.mark.slow
 def test_an_image_is_the_same_in_any_batch_in_evaluation():
     model, whole = detector().eval(), batch()
     together = model(whole)

@@ -21,6 +21,7 @@ def line(tmp_path):
     return small_line(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_loss_is_the_mean_over_all_targets_of_the_set(line):
     valid = line.parts.datasets.valid["valid"]
     line.parts.model.eval()
