@@ -79,6 +79,7 @@ def three(in_memory: Path) -> Path:
     return folder
 
 
+@pytest.mark.quick("beside it")
 @both_ways
 def test_a_kill_during_the_first_save_leaves_nothing_or_a_whole_checkpoint(
     in_memory: Path, save: Callable[..., object]
@@ -177,6 +178,7 @@ def test_a_kill_while_leftovers_are_cleared_up_does_no_harm(three: Path):
     assert set(found) == {4}
 
 
+@pytest.mark.quick("beside it")
 @both_ways
 def test_kills_at_random_moments_never_take_a_committed_checkpoint_away(
     in_memory: Path, save: Callable[..., object]

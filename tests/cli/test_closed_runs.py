@@ -93,7 +93,7 @@ def test_a_run_that_may_not_be_read_is_told_by_every_command_that_reads_it(run, 
 
 
 @as_root
-@pytest.mark.quick("", "metrics.jsonl")
+@pytest.mark.quick(closed=["", "metrics.jsonl"])
 @pytest.mark.parametrize(
     "closed", ["", "checkpoints", "tokenizer", "metrics.jsonl", "evaluations.jsonl", ".lock"]
 )
