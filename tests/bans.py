@@ -72,24 +72,20 @@ STARTS_PROCESSES = {
 """Calls that take the method of the platform where they name none: on Linux a fork, before Python 3.14."""
 
 NAMES_A_DANGER = re.compile(
-    r"\b(?:"
-    + "|".join(
-        sorted(
-            {
-                *MODULES,
-                BETWEEN_PROCESSES,
-                *BUILTINS,
-                *(each.rpartition(".")[2] for each in CALLS | WITH_ALLOW_PICKLE),
-                *("import_module", "allow_pickle", "weights_only", "YAML", "shell", "system", "popen"),
-            }
+    "|".join(
+        (
+            rf"\b(?:import|from)\b.*\b(?:{'|'.join(sorted({*MODULES, BETWEEN_PROCESSES}))})\b",
+            rf"(?<![\w.])(?:{'|'.join(sorted(BUILTINS))})\b",
+            rf"\b(?:{'|'.join(sorted(each.rpartition('.')[2] for each in CALLS | WITH_ALLOW_PICKLE))})\b",
+            r"\b(?:import_module|allow_pickle|weights_only|YAML|system|popen)\b|\bshell *=",
         )
     )
-    + r")\b"
 )
-"""A word that stands in everything that is banned: to look at every node of every file takes many seconds."""
+"""What stands in everything that is banned, as a pattern of text: to look at every node of every file takes many
+seconds."""
 
 NAMES_A_PROCESS = re.compile(
-    r"fork|pty|preexec_fn|multiprocessing|ProcessPoolExecutor|get_context|set_start_method|start_processes"
+    r"fork|\bpty\b|preexec_fn|multiprocessing|ProcessPoolExecutor|get_context|set_start_method|start_processes"
 )
 """A word that stands in everything that is found."""
 

@@ -10,6 +10,7 @@ from hypothesis.internal.conjecture import providers
 
 from tests.checked_calls import install
 from tests.one_thread import keep_to_one_thread
+from tests.shared_folder import shared_folder
 from tests.small_run import small_recipe
 from tests.text_run import trained_text_run
 
@@ -20,10 +21,10 @@ install()
 pytest_plugins = ["tests.suite"]
 
 # The same examples at every run, so that a failure belongs to the change that it is seen with, and none by the clock.
-# `just explore` draws others, and four times as many. hypothesis would also draw numbers and texts that stand in the
+# `just explore` draws others, and many more. hypothesis would also draw numbers and texts that stand in the
 # modules that are imported so far, of whose sources it parses all: what a test sees would be a matter of those that ran
 # before it.
-settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=20)
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=12)
 settings.register_profile("explore", deadline=None, print_blob=True, max_examples=200)
 settings.load_profile("repeatable")
 providers._get_local_constants = lambda: providers._local_constants
@@ -52,8 +53,10 @@ def trained_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """
     from trimtab.launch import train  # late: tests of the light half need no torch
 
-    folder = tmp_path_factory.mktemp("small")
-    return train(small_recipe(folder), out=folder / "run").run
+    def make(folder: Path) -> None:
+        train(small_recipe(folder), out=folder / "run")
+
+    return shared_folder(tmp_path_factory, "small", make) / "run"
 
 
 @pytest.fixture
@@ -85,7 +88,10 @@ def exported_run(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) ->
     """The last checkpoint of `trained_run` in the form of transformers; copy it before you change anything in it."""
     from trimtab.exporting import export_model
 
-    return export_model(f"{trained_run}@last", out=tmp_path_factory.mktemp("exports") / "small_hf").folder
+    def make(folder: Path) -> None:
+        export_model(f"{trained_run}@last", out=folder / "small_hf")
+
+    return shared_folder(tmp_path_factory, "exports", make) / "small_hf"
 
 
 @pytest.fixture(scope="session")
@@ -93,15 +99,16 @@ def onnx_run(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """The same checkpoint in the form of ONNX; copy it before you change anything in it."""
     from trimtab.exporting import export_model
 
-    return export_model(
-        f"{trained_run}@last", to="onnx", out=tmp_path_factory.mktemp("onnx") / "small"
-    ).folder
+    def make(folder: Path) -> None:
+        export_model(f"{trained_run}@last", to="onnx", out=folder / "small")
+
+    return shared_folder(tmp_path_factory, "onnx", make) / "small"
 
 
 @pytest.fixture(scope="session")
 def text_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished run of `text_recipe`, a language model; copy it before you change anything in it."""
-    return trained_text_run(tmp_path_factory.mktemp("text"))
+    return shared_folder(tmp_path_factory, "text", trained_text_run) / "run"
 
 
 @pytest.fixture(scope="session")
@@ -109,7 +116,10 @@ def exported_text(text_run: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     """The same model in the form of transformers; copy it before you change anything in it."""
     from trimtab.exporting import export_model
 
-    return export_model(str(text_run), out=tmp_path_factory.mktemp("text_exports") / "text_hf").folder
+    def make(folder: Path) -> None:
+        export_model(str(text_run), out=folder / "text_hf")
+
+    return shared_folder(tmp_path_factory, "text_exports", make) / "text_hf"
 
 
 @pytest.fixture(scope="session")
@@ -120,9 +130,11 @@ def lora_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.pretrained_run import pretrained_recipe
     from trimtab.launch import train  # late: tests of the light half need no torch
 
-    folder = tmp_path_factory.mktemp("lora")
-    pretrained_folder(folder / "base")
-    return train(pretrained_recipe(folder, adapter={"rank": 4, "alpha": 8}), out=folder / "run").run
+    def make(folder: Path) -> None:
+        pretrained_folder(folder / "base")
+        train(pretrained_recipe(folder, adapter={"rank": 4, "alpha": 8}), out=folder / "run")
+
+    return shared_folder(tmp_path_factory, "lora", make) / "run"
 
 
 @pytest.fixture(scope="session")

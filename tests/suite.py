@@ -13,7 +13,7 @@ from pytest_timeout import is_debugging
 
 from tests.checked_calls import begin_test
 
-MINUTES_ON_TWO_CORES: int | None = 13
+MINUTES_ON_TWO_CORES: int | None = 9
 """What `pytest` took on two cores when it was measured last; None says nothing."""
 MOST_PROCESSES = 8
 """Each has the packages (0.5 GB) and session fixtures of its own, which more processes would only make more often."""
@@ -63,23 +63,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _is_left_out(item: pytest.Item) -> bool:
-    """Whether `quick` of its test names other cases only."""
+    """Whether `quick` of its test names other cases only, or other values of an argument."""
     named = item.get_closest_marker("quick")
-    return named is not None and isinstance(item, pytest.Function) and item.callspec.id not in named.args
+    if named is None or not isinstance(item, pytest.Function):
+        return False
+    given = item.callspec.params
+    is_another = bool(named.args) and item.callspec.id not in named.args
+    return is_another or any(given[name] not in values for name, values in named.kwargs.items())
 
 
 def _check_names(items: list[pytest.Item]) -> None:
-    """Every case that `quick` names is there, unless single cases were asked for."""
-    cases: dict[str, set[str]] = {}
+    """Every case and every value that `quick` names is there, unless single cases were asked for."""
+    tests: dict[str, list[pytest.Function]] = {}
     for item in items:
         if item.get_closest_marker("quick") and isinstance(item, pytest.Function):
-            cases.setdefault(item.nodeid.partition("[")[0], set()).add(item.callspec.id)
-    for item in items:
-        named = item.get_closest_marker("quick")
-        found = cases.get(item.nodeid.partition("[")[0], set())
-        if named is not None and len(found) > 1 and not found.issuperset(named.args):
-            missing = ", ".join(sorted(set(named.args) - found))
-            raise pytest.UsageError(f"{item.nodeid}: `quick` names {missing}, which is no case of this test")
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for test, cases in tests.items():
+        named = cases[0].get_closest_marker("quick")
+        if named is None or len(cases) == 1:
+            continue
+        missing = [*map(str, set(named.args) - {each.callspec.id for each in cases})]
+        for name, values in named.kwargs.items():
+            there = [each.callspec.params.get(name) for each in cases]
+            missing += [f"{name}={value!r}" for value in values if value not in there]
+        if missing:
+            said = ", ".join(sorted(missing))
+            raise pytest.UsageError(f"{test}: `quick` names {said}, which is no case of this test")
 
 
 def pytest_collection_finish() -> None:

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 import trimtab
+from tests.for_each import for_each
 from trimtab.checkpoint.state_file import parse_state
 from trimtab.launch import RunResult
 
 
-@pytest.mark.parametrize("name", trimtab.HOMES)
+@for_each("name", trimtab.HOMES)
 def test_a_public_name_is_a_function_of_the_module_that_is_said_to_be_its_home(name):
     function = getattr(trimtab, name)
     assert callable(function)

@@ -60,6 +60,7 @@ def run(parts: Parts, updates: int) -> tuple[list[list[float]], list[int]]:
     return numbers, packs_of
 
 
+@pytest.mark.slow
 def test_a_step_is_the_same_in_one_micro_batch_and_in_four_and_in_sixteen(data):
     runs = {share: run(cut_finer(*data, share), UPDATES) for share in SHARES}
     whole, packs_of = runs[1]

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from tests.bans import banned, forks
+from tests.for_each import for_each
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("src", "benchmarks", "tools", "experiments")
@@ -19,7 +20,7 @@ MAY_FORK = {"tests/forking.py"}
 """What a user's own fork does is tested with a fork, in a child that has no threads but Python's and says so."""
 
 
-@pytest.mark.parametrize(
+@for_each(
     "source",
     [
         "import pickle",
@@ -113,7 +114,7 @@ def test_each_file_that_may_talk_to_processes_does():
     assert silent == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "source",
     [
         "import os\nos.fork()",

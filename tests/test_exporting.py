@@ -11,7 +11,6 @@ import torch
 import trimtab
 from tests.data.demo_pairs import demo_pairs
 from tests.export.runs import of_model, trained
-from tests.quick import quick
 from tests.small_run import small_recipe, write_pairs
 from trimtab import exporting
 from trimtab.config.export_targets import ExportTarget, facts_of
@@ -87,18 +86,7 @@ REFUSED = {
 
 
 @pytest.mark.quick("norm after, two vocabularies")
-@pytest.mark.parametrize(
-    "changes",
-    quick(
-        EXACT,
-        "learned positions",
-        "norm after, shared heads, no biases, swish",
-        "norm after, two vocabularies",
-        "tags both ways",
-        "byte fallback",
-        "the tightest lengths",
-    ),
-)
+@pytest.mark.parametrize("changes", EXACT.values(), ids=EXACT)
 def test_what_the_library_can_express_comes_out_exact(tmp_path, changes):
     run = trained(tmp_path, **changes)
     if "data.source_tokenizer" in " ".join(changes) and older_than(SEARCHES_TWO_VOCABULARIES):

@@ -112,6 +112,7 @@ def change_of_hidden(width, multipliers):
     return float((model(pack).detach() - before).square().mean().sqrt())
 
 
+@pytest.mark.slow
 def test_a_wider_decoder_moves_far_less_with_the_rates_of_mup_than_with_one_rate():
     narrow = change_of_hidden(64, {})
     assert change_of_hidden(256, {}) > 2.5 * narrow

@@ -77,6 +77,7 @@ def test_training_itself_does_not_notice_and_nothing_is_written_where_it_is_off(
     assert "weights" not in plain.load_state().best
 
 
+@pytest.mark.slow
 def test_the_run_means_what_it_evaluated_and_the_other_weights_have_a_name(undisturbed):
     checkpoint = resolve_checkpoint(f"{undisturbed}@12")
     raw, mean = checkpoint.load_model(), checkpoint.load_optimizer(prefix="ema.weights.")

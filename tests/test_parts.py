@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.for_each import for_each
 from trimtab import parts
 from trimtab.parts import Terms, accumulate_batches, chunked_cross_entropy, permuted
 
@@ -15,7 +16,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "functions.md"
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("name", parts.HOMES)
+@for_each("name", parts.HOMES)
 def test_each_part_is_what_lives_in_its_home_and_says_what_it_is(name):
     part = getattr(parts, name)
     assert (part.__module__, part.__name__) == (parts.HOMES[name], name)

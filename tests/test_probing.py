@@ -57,6 +57,7 @@ def test_a_machine_without_a_gpu_is_told(capsys, tmp_path):
     assert "--probe: needs a GPU" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_largest_steps_of_a_recipe_run(tmp_path):
     found = probed(small_recipe(tmp_path), ["step.tokens_per_step=256", "step.tokens_per_micro_batch=128"])
     assert found["out_of_memory"] == ""

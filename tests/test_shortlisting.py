@@ -48,6 +48,7 @@ def test_lines_with_terms_of_a_glossary_are_searched_in_the_whole_vocabulary(mad
     assert short.translate(LINES, glossary=glossary) == plain.translate(LINES, glossary=glossary)
 
 
+@pytest.mark.slow
 def test_a_shortlist_of_everything_gives_the_same_bytes(trained_run, tmp_path):
     out = tmp_path / "whole.shortlist"
     build_shortlist(str(trained_run), out=out, first=1000, best=1000)

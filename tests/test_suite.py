@@ -13,7 +13,6 @@ from hypothesis.internal.conjecture.providers import HypothesisProvider
 
 from tests import suite
 from tests.children import run_in_child, server
-from tests.quick import quick
 
 ROOT = Path(__file__).parent.parent
 INI = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
@@ -60,16 +59,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("hang", "processes"),
-    quick(
-        {f"{name}, {processes}": (hang, processes) for name, hang in HANGS.items() for processes in "01"},
-        "in a child, 0",
-        "in C, with the interpreter's lock, 1",
-    ),
-)
+@pytest.mark.quick("in C, with the interpreter's lock-1")
+@pytest.mark.parametrize("processes", "01")
+@pytest.mark.parametrize("hang", HANGS)
 def test_a_test_that_hangs_fails_with_its_stacks_and_ends_the_run(folder: Path, hang: str, processes: str):
-    (folder / "tests" / "test_hanging.py").write_text(hang)
+    (folder / "tests" / "test_hanging.py").write_text(HANGS[hang])
     ended = run_pytest(folder, "-n", processes, "-o", "timeout=1")
     said = ended.stdout + ended.stderr
     assert ended.returncode == 1, said
@@ -88,15 +82,17 @@ QUICK = (
 
 def test_of_a_test_with_quick_cases_the_others_are_slow(folder: Path):
     (folder / "tests" / "test_cases.py").write_text(QUICK.format(named="'one', 'three'"))
-    assert "2 passed, 1 deselected" in run_pytest(folder, "-n", "0").stdout
-    assert "1 passed, 2 deselected" in run_pytest(folder, "-n", "0", "-m", "slow").stdout
+    (folder / "tests" / "test_values.py").write_text(QUICK.format(named="name=['two']"))
+    assert "3 passed, 3 deselected" in run_pytest(folder, "-n", "0").stdout
 
 
-def test_a_quick_case_that_is_none_of_its_test_is_refused_by_name(folder: Path):
-    (folder / "tests" / "test_cases.py").write_text(QUICK.format(named="'one', 'four'"))
+@pytest.mark.quick("'one', 'four'-four")
+@pytest.mark.parametrize(("named", "missing"), [("'one', 'four'", "four"), ("name=['five']", "name='five'")])
+def test_a_quick_case_that_is_none_of_its_test_is_refused_by_name(folder: Path, named: str, missing: str):
+    (folder / "tests" / "test_cases.py").write_text(QUICK.format(named=named))
     ended = run_pytest(folder, "-n", "0")
     assert ended.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "`quick` names four, which is no case of this test" in ended.stdout + ended.stderr
+    assert f"`quick` names {missing}, which is no case of this test" in ended.stdout + ended.stderr
 
 
 @pytest.mark.slow
@@ -161,7 +157,8 @@ def test_tests_see_a_gpu_only_where_those_that_need_one_are_asked_for(
     assert os.environ["CUDA_VISIBLE_DEVICES"] == ("0" if visible else "")
 
 
-@pytest.mark.parametrize("threads", quick(["", "1", "8"], "8"))
+@pytest.mark.quick("8")
+@pytest.mark.parametrize("threads", ["", "1", "8"])
 def test_each_process_computes_on_one_thread_whatever_the_user_has_set(threads: str):
     script = (
         "import tests.conftest, os, torch\n"

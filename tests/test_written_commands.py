@@ -8,6 +8,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from tests.for_each import for_each
 from trimtab.cli.app import app
 
 ROOT = Path(__file__).parent.parent
@@ -27,9 +28,7 @@ def written(page: Path) -> list[list[str]]:
 CALLS = [(page, call) for page in PAGES for call in written(page)]
 
 
-@pytest.mark.parametrize(
-    ("page", "call"), CALLS, ids=[f"{page.stem}: {' '.join(call)}" for page, call in CALLS]
-)
+@for_each(("page", "call"), CALLS, called=lambda each: f"{each[0].stem}: {' '.join(each[1])}")
 def test_a_command_that_is_written_down_exists_with_its_options(page: Path, call: list[str]):
     command = COMMANDS[call[0]]
     if hasattr(command, "commands"):

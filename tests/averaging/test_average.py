@@ -88,6 +88,7 @@ def test_another_model_leaves_no_folder(run, tmp_path):
     assert not (tmp_path / "mean").exists()
 
 
+@pytest.mark.slow
 def test_the_moving_average_of_one_checkpoint_is_compared_with_its_weights(run, tmp_path):
     report = average([f"{run}@40"], ema=True, out=tmp_path / "mean", metric="loss")
     means = Checkpoint.load_optimizer(open_member(f"{run}@40").checkpoint, prefix="ema.weights.")

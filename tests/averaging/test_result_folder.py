@@ -51,6 +51,7 @@ def test_a_disk_that_is_full_leaves_nothing_and_no_word_of_resuming(run, tmp_pat
     assert [path.name for path in tmp_path.rglob("*")] == (["r"] if was_there else [])
 
 
+@pytest.mark.slow
 def test_of_a_run_that_evaluates_its_moving_average_the_result_means_what_was_averaged(run, tmp_path):
     recipe = (run / "recipe.yaml").read_text()
     assert "weights: raw" in recipe

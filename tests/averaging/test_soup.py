@@ -2,7 +2,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
@@ -52,7 +52,6 @@ def by_the_paper(values, target):
     return soup
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(-50, 50).map(float), min_size=2, max_size=7, unique_by=abs),
     st.sampled_from(["loss", "chrf"]),

@@ -1,5 +1,5 @@
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.averaging.weight_sum import WeightSum, mean_of, not_finite
@@ -10,7 +10,6 @@ def models_of(count, seed):
     return [{"a": torch.randn(3, 4, generator=draw), "ids": torch.arange(3)} for _ in range(count)]
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(2, 6), st.integers(0, 2**31))
 def test_the_mean_is_that_of_every_element_as_in_float64(count, seed):
     models = models_of(count, seed)

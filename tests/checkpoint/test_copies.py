@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checkpoint.small_run import assert_equal, model_at
@@ -11,13 +11,11 @@ from trimtab.checkpoint.tensor_file import snapshot
 
 
 @given(tensor_sets())
-@settings(max_examples=40, deadline=None)
 def test_what_is_fetched_is_what_the_slow_twin_copies(tensors: dict[str, torch.Tensor]):
     assert_equal(fetch(copy_now(tensors)), snapshot(tensors))
 
 
 @given(tensor_sets())
-@settings(max_examples=40, deadline=None)
 def test_clones_on_the_device_are_what_the_slow_twin_copies(tensors: dict[str, torch.Tensor]):
     clones = clones_beside(tensors)
     assert clones is not None
@@ -28,7 +26,6 @@ def test_clones_on_the_device_are_what_the_slow_twin_copies(tensors: dict[str, t
 
 
 @given(tensor_sets(), st.integers(1, 40))
-@settings(max_examples=60, deadline=None)
 def test_whatever_the_size_of_the_stage_nothing_is_lost(tensors: dict[str, torch.Tensor], size: int):
     stage, waits = torch.empty(size, dtype=torch.uint8), []
     brought = {

@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.checkpoint.manifest import (
@@ -46,14 +46,12 @@ def test_what_is_rendered_is_read_back():
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=100)
 def test_junk_is_damage_and_nothing_else(content: bytes):
     with pytest.raises(Damaged, match=r"manifest\.json"):
         parse(content, checkpoint=PLACE)
 
 
 @given(json_values)
-@settings(max_examples=100)
 def test_any_json_is_damage_and_nothing_else(value: Any):
     with pytest.raises(Damaged):
         parse(json.dumps(value).encode(), checkpoint=PLACE)
@@ -61,7 +59,6 @@ def test_any_json_is_damage_and_nothing_else(value: Any):
 
 @pytest.mark.slow
 @given(st.sampled_from([*FIELDS]), json_values)
-@settings(max_examples=150)
 def test_a_field_of_another_kind_is_refused_even_under_a_right_hash(name: str, value: Any):
     content = render({**FIELDS, name: value})
     try:
@@ -73,7 +70,6 @@ def test_a_field_of_another_kind_is_refused_even_under_a_right_hash(name: str, v
 
 
 @given(st.integers(min_value=0), st.integers(0, 255))
-@settings(max_examples=200)
 def test_any_other_byte_anywhere_is_refused(place: int, value: int):
     content = bytearray(render(FIELDS))
     place %= len(content)

@@ -2,7 +2,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.checkpoint.state_file import parse_state, render_state
@@ -21,7 +21,6 @@ plain = st.recursive(
     st.floats(allow_nan=False),
     st.dictionaries(st.text(max_size=4), plain, max_size=3),
 )
-@settings(max_examples=150)
 def test_a_state_comes_back_number_for_number(count: int, seconds: float, data: dict[str, Any]):
     state = TrainState(step=count, position=count, seconds=seconds, data=data, guard={"scale": [seconds]})
     assert parse_state(render_state(state)) == state
@@ -58,7 +57,6 @@ def test_what_is_no_state_is_refused_with_a_reason(content: bytes, words: str):
 
 
 @given(st.binary(max_size=100))
-@settings(max_examples=50)
 def test_junk_is_a_value_error_and_nothing_else(content: bytes):
     with pytest.raises(ValueError):
         parse_state(content)

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.checkpoint.small_run import (
@@ -221,7 +221,6 @@ deeds = st.lists(
 
 @pytest.mark.slow
 @given(deeds, st.integers(1, 3), st.sampled_from([0, 20]))
-@settings(max_examples=40, deadline=None)
 @example([("save", 1), ("mark", 1), ("back", 1)], 1, 0)
 @example([("save", 1), ("mark", 1), ("save", 1), ("mark", 1), ("flip", 1), ("save", 1)], 1, 0)
 @example([("save", 1), ("mark", 1), ("back", 1), ("back", 2), ("back", 1)], 1, 0)
@@ -317,7 +316,6 @@ def test_the_best_that_an_heir_knows_stays_with_it_before_it_is_marked(store: Ch
     keep=st.integers(1, 4),
     settling=st.sampled_from([0, 2, 5]),
 )
-@settings(max_examples=40, deadline=None)
 @example([(True, False), (False, False), (False, False), (True, True), (True, False)], 3, 2)
 def test_no_checkpoint_stays_without_the_best_that_it_knows(saves, keep, settling):
     """Each may be the one that the run goes back to, or resumes from where a newer one is damaged."""

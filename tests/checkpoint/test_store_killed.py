@@ -19,7 +19,6 @@ from tests.checkpoint.small_run import (
     state_at,
 )
 from tests.children import start_child, wait
-from tests.quick import quick
 from trimtab.checkpoint.background import BackgroundSaver
 from trimtab.checkpoint.store import CheckpointStore
 
@@ -43,9 +42,7 @@ def save_beside(store: CheckpointStore, step: int, *, best: int | None = None, s
     saver.finish()
 
 
-both_ways = pytest.mark.parametrize(
-    "save", quick({"in the loop": save, "beside it": save_beside}, "beside it")
-)
+both_ways = pytest.mark.parametrize("save", [save, save_beside], ids=["in the loop", "beside it"])
 
 
 def steps_after_every_kill(folder: Path, work: Callable[[Path], None]) -> list[int | None]:
@@ -82,6 +79,7 @@ def three(in_memory: Path) -> Path:
     return folder
 
 
+@pytest.mark.quick("beside it")
 @both_ways
 def test_a_kill_during_the_first_save_leaves_nothing_or_a_whole_checkpoint(
     in_memory: Path, save: Callable[..., object]
@@ -180,6 +178,7 @@ def test_a_kill_while_leftovers_are_cleared_up_does_no_harm(three: Path):
     assert set(found) == {4}
 
 
+@pytest.mark.quick("beside it")
 @both_ways
 def test_kills_at_random_moments_never_take_a_committed_checkpoint_away(
     in_memory: Path, save: Callable[..., object]

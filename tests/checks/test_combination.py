@@ -1,10 +1,11 @@
 import pytest
 
 from tests.checks.written import run_of
+from tests.for_each import for_each
 from trimtab.checks.combination import Combination, found, holds
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("when", "keys", "is_true"),
     [
         ("streaming", {"streaming": True}, True),

@@ -1,7 +1,6 @@
 from pathlib import Path
 
-import pytest
-
+from tests.for_each import for_each
 from trimtab.checks.catalogue import all_rules
 from trimtab.checks.evidence import Folklore, Maintainer, Measured, Paper
 
@@ -9,7 +8,7 @@ EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 RULES = [rule for rule, _ in all_rules()]
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+@for_each("rule", RULES, called=lambda rule: rule.code)
 def test_a_rule_that_is_more_than_a_note_stands_on_more_than_hearsay(rule):
     hearsay = all(
         isinstance(each, Folklore) or (isinstance(each, Paper | Maintainer) and not each.opened)

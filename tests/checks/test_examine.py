@@ -2,7 +2,7 @@ import json
 from contextlib import nullcontext, suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.checks import examine as module
@@ -150,7 +150,6 @@ SIGNS += [
 ]
 
 
-@settings(max_examples=60)
 @given(st.dictionaries(st.sampled_from(SIGNS), VALUES, max_size=8), st.sampled_from(all_kinds()))
 def test_no_kind_stumbles_over_strange_values(tree: dict[str, object], kind: Kind):
     document = read_document("f.json", json.dumps(tree).encode())

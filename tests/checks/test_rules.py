@@ -4,12 +4,12 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 
 import trimtab
 from tests.checks.examined import diagnosed, seen
 from tests.checks.strategies import descriptions
+from tests.for_each import for_each
 from trimtab.checks import rules
 from trimtab.checks.catalogue import all_rules, rules_by_name
 from trimtab.checks.evidence import Folklore, Maintainer, Measured, Paper
@@ -21,8 +21,8 @@ RULES = [rule for rule, _ in PAIRS]
 LETTERS = set("DMLSKEXPC")
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 FIELD = re.compile(r"(?<!\{)\{[a-z_]+[^{}]*\}(?!\})")
-each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
-each_check = pytest.mark.parametrize(("rule", "check"), PAIRS, ids=lambda each: getattr(each, "code", ""))
+each_rule = for_each("rule", RULES, called=lambda rule: rule.code)
+each_check = for_each(("rule", "check"), PAIRS, called=lambda pair: pair[0].code)
 
 
 @each_check
@@ -127,9 +127,7 @@ def test_there_are_as_many_rules_as_promised():
     assert len(RULES) >= 70
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(descriptions())
 def test_no_rule_raises_whatever_is_described(run):
     for rule, check in PAIRS:

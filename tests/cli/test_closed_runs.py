@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from tests.children import run_in_child
 from tests.cli.refusal import has_four_parts, refused
-from tests.quick import quick
 from trimtab.cli.app import app
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may become somebody else")
@@ -67,21 +66,17 @@ def reading(model):
 
 
 @as_root
+@pytest.mark.quick("recipe.yaml", "tokenizer", "checkpoints")
 @pytest.mark.parametrize(
     "closed",
-    quick(
-        [
-            "",
-            "recipe.yaml",
-            "tokenizer",
-            "tokenizer/sentencepiece.model",
-            "tokenizer/tokenizer.json",
-            "checkpoints",
-        ],
+    [
+        "",
         "recipe.yaml",
         "tokenizer",
+        "tokenizer/sentencepiece.model",
+        "tokenizer/tokenizer.json",
         "checkpoints",
-    ),
+    ],
 )
 def test_a_run_that_may_not_be_read_is_told_by_every_command_that_reads_it(run, world, closed):
     os.chmod(run / closed, 0)
@@ -98,11 +93,9 @@ def test_a_run_that_may_not_be_read_is_told_by_every_command_that_reads_it(run, 
 
 
 @as_root
+@pytest.mark.quick(closed=["", "metrics.jsonl"])
 @pytest.mark.parametrize(
-    "closed",
-    quick(
-        ["", "checkpoints", "tokenizer", "metrics.jsonl", "evaluations.jsonl", ".lock"], "", "metrics.jsonl"
-    ),
+    "closed", ["", "checkpoints", "tokenizer", "metrics.jsonl", "evaluations.jsonl", ".lock"]
 )
 def test_a_run_that_may_not_be_written_is_not_gone_on_with(run, world, closed):
     for folder, _, files in os.walk(run):
@@ -120,11 +113,7 @@ def test_a_run_that_may_not_be_written_is_not_gone_on_with(run, world, closed):
 @as_root
 @pytest.mark.parametrize(
     "closed",
-    quick(
-        ["", "trimtab", "trimtab/export.json", "trimtab/trained.yaml", "config.json", "model.safetensors"],
-        "trimtab/export.json",
-        "model.safetensors",
-    ),
+    ["", "trimtab", "trimtab/export.json", "trimtab/trained.yaml", "config.json", "model.safetensors"],
 )
 def test_an_export_that_may_not_be_read_is_told_by_every_command_that_reads_it(
     run, exported_run, world, closed

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from tests.for_each import for_each
 from trimtab.cli.app import app
 from trimtab.cli.check import check_parser
 from trimtab.cli.help_words import COMMAND_GROUPS, EXAMPLES, OPTION_GROUPS, OTHER, commands_by_group, group_of
@@ -22,7 +23,7 @@ def commands(group: Any = ROOT, before: str = "") -> Iterator[tuple[str, Any]]:
 COMMANDS = dict(commands())
 
 
-@pytest.mark.parametrize("name", COMMANDS, ids=lambda name: name or "trimtab")
+@for_each("name", COMMANDS, called=lambda name: name or "trimtab")
 def test_each_command_has_an_example_of_itself(name):
     assert any(f"trimtab {name}".strip() in example for example in EXAMPLES.get(name, ()))
 

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import TRICKY
@@ -158,7 +158,6 @@ LINES = init_recipe().splitlines()
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, len(LINES) - 1), st.sampled_from([*TRICKY, "3", "-1", "true", "{kind: x}", ".inf", "a=b", ""]),
        st.sampled_from(["value", "key", "delete", "insert"]))  # fmt: skip
 def test_a_damaged_recipe_is_read_or_refused_with_places_and_in_our_words(index, text, how):

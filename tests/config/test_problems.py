@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.config import problems as complain
 from trimtab.config.describe import join_words
 from trimtab.config.problems import complaints_about
@@ -44,7 +45,7 @@ def test_a_right_recipe_has_no_complaints():
     assert complaints_about(tree()) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "path", "what", "got", "allowed"),
     [
         ({"seed": "x"}, "seed", "wrong type", "'x'", "a whole number, at least 0 and less than 9223372036854775808"),

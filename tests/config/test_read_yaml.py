@@ -1,7 +1,8 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.config.read_yaml import Position, read_yaml
 from trimtab.config.yaml_bounds import MAX_VALUES
 from trimtab.errors import InputError
@@ -17,7 +18,7 @@ def problem(text: str):
     return raised.value.problems[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "value"),
     [
         ("1e-4", 1e-4), ("5.0e-4", 5e-4), ("1E3", 1000.0), (".5", 0.5), ("-1.5", -1.5), ("1_000", 1000), ("+3", 3),
@@ -62,7 +63,7 @@ def test_all_duplicates_are_reported_at_once():
     assert [found.where for found in raised.value.problems] == ["r.yaml:2:1", "r.yaml:4:1"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "what", "where"),
     [
         ("a:\n\t- b", "a tab where YAML needs spaces", "r.yaml:2:1"),
@@ -123,7 +124,6 @@ def test_an_alias_beside_what_it_names_is_no_alias_inside_it():
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="ab:-[]{}&*!|>'\"%@`#,? \n\t01.e<~\\\x00\u2028é", max_size=30) | st.text(max_size=20))
 def test_any_text_is_read_or_refused_with_a_place(text):
     assert all(where.startswith("r.yaml") for where in places_of_problems(text))

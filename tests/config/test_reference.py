@@ -1,7 +1,6 @@
 from pathlib import Path
 
-import pytest
-
+from tests.for_each import for_each
 from trimtab.config.places import ROOT, Place, field_of, known_keys, meanings
 from trimtab.config.reference import REFERENCE_PAGE, reference_page
 
@@ -26,7 +25,7 @@ def test_the_page_in_docs_is_that_of_the_settings():
     )
 
 
-@pytest.mark.parametrize("model", GROUPS, ids=lambda model: model.__name__)
+@for_each("model", GROUPS, called=lambda model: model.__name__)
 def test_every_group_and_every_key_says_what_it_means(model):
     assert model.__doc__
     silent = [name for name in model.model_fields if name != "kind" and not meanings(model).get(name)]

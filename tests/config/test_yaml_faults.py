@@ -1,8 +1,9 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.refusal import has_four_parts
+from tests.for_each import for_each
 from trimtab.checks.read.yaml import read_yaml as read_to_check
 from trimtab.config.read_yaml import read_yaml as read_to_train
 from trimtab.config.yaml_faults import excerpt, yaml_fault
@@ -47,7 +48,7 @@ def problems(text):
     return found
 
 
-@pytest.mark.parametrize(("text", "what"), BROKEN.items())
+@for_each(("text", "what"), BROKEN.items())
 def test_broken_yaml_is_told_with_what_stands_there_and_what_to_do(text, what):
     found = problems(text)
     assert what in {each.what for each in found}
@@ -55,7 +56,6 @@ def test_broken_yaml_is_told_with_what_stands_there_and_what_to_do(text, what):
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
 @given(st.lists(st.sampled_from(SIGNS), max_size=12).map("".join))
 def test_whatever_is_refused_for_train_or_check_is_told_in_four_parts(text):
     for each in problems(text):

@@ -71,6 +71,7 @@ def test_a_quick_look_finds_a_drift_in_the_block_where_it_is_seen():
     assert 2600 <= found.drift.first <= 2600 + len(pairs) / 4
 
 
+@pytest.mark.quick("2000-None", "2000-5900", "10000-5900")
 @pytest.mark.parametrize("drift_from", [None, 0, 400, 2600, 5900])
 @pytest.mark.parametrize("most", [2000, 10_000])
 def test_lengths_alone_say_of_drift_what_a_whole_scan_says(drift_from, most):

@@ -4,7 +4,7 @@ import io
 import numpy as np
 import pytest
 import sentencepiece
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.slow_bpe import slow_split
@@ -53,6 +53,7 @@ def test_without_dropout_it_is_the_split_of_the_library(name):
     ]
 
 
+@pytest.mark.quick("0.1-unknown", "0.6-across words")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("dropout", [0.1, 0.6])
 def test_sentences_are_split_as_by_the_slow_twin(name, dropout):
@@ -64,7 +65,6 @@ def test_sentences_are_split_as_by_the_slow_twin(name, dropout):
 
 @pytest.mark.parametrize("name", MODELS)
 @given(texts=st.lists(st.text("shiptea b▁<>é漢", max_size=30), max_size=5), seed=st.integers(0, 2**63 - 1))
-@settings(max_examples=50, deadline=None)
 def test_any_texts_are_split_as_by_the_slow_twin(name, texts, seed):
     draw, keys = draw_of(name, 0.3), keys_of(texts, seed=seed)
     expected = [slow_split(draw.table, 0.3, text, key) for text, key in zip(texts, keys, strict=True)]

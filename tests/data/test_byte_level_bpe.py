@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference.byte_pair_merges import encoded, plain_merges
@@ -144,7 +144,6 @@ def test_digits_stay_apart_by_threes(trained: Merges) -> None:
     assert [piece for piece in trained.pieces if re.search(rb"\d[^\d]|[^\d]\d", piece)] == []
 
 
-@settings(max_examples=80, deadline=None)
 @given(text=ANY_LINE)
 def test_the_library_splits_any_text_as_the_merges_say_and_gives_it_back(trained: Merges, text: str) -> None:
     made = opened(trained)
@@ -181,7 +180,6 @@ def test_real_text_is_split_by_hand_as_by_the_library() -> None:
         assert made.encode(line, add_special_tokens=False).ids == by_hand(line, merges, pattern=CHUNKS)
 
 
-@settings(max_examples=60, deadline=None)
 @given(lines=st.lists(ANY_LINE, max_size=8))
 def test_words_and_chunks_are_counted_as_whole_lines_would_be(lines: list[str]) -> None:
     lines = [line.replace("\n", " ") for line in lines]

@@ -2,7 +2,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.fake_feed import END, LONGEST, TAG, FakePipeline, fake_feed
@@ -50,7 +50,6 @@ def slowly(feed, position):
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
 @given(
     start=st.integers(0, 10**6),
     count=st.integers(1, 60),

@@ -37,6 +37,7 @@ def by_hand(sources, corpus, line, count, *, sides, max_tokens):
     raise AssertionError("the sentence alone is too long")
 
 
+@pytest.mark.quick("True-32-both", "False-14-source")
 @pytest.mark.parametrize("sides", ["both", "source"])
 @pytest.mark.parametrize(("vary", "capacity"), [(True, 32), (False, 32), (False, 14)])
 def test_rows_are_those_put_together_by_hand(tmp_path, sides, vary, capacity):

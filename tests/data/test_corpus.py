@@ -4,7 +4,7 @@ import lzma
 import pickle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
@@ -243,7 +243,6 @@ def write_files(folder, rows, *, spoilt, spoil):
     most=st.sampled_from([8, 2**24]),
     data=st.data(),
 )
-@settings(max_examples=50, deadline=None)
 def test_several_pairs_at_once_are_those_of_one_by_one_up_to_a_malformed_one(
     tmp_path_factory, files, bad, rows, is_bad, at_once, most, data
 ):

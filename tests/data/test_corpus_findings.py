@@ -124,6 +124,9 @@ def blanked(pairs, name, text=""):
     ]
 
 
+@pytest.mark.quick(
+    "every third source-", "every third target-", "a third of the sources-  ", "every second line-  "
+)
 @pytest.mark.parametrize("text", ["", "  "])
 @pytest.mark.parametrize("name", BLANKS)
 def test_pairs_with_a_blank_side_are_no_drift(found, name, text):

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.rows import PAD, START, pairs_up_to, rows, segments_of, window_of
@@ -59,7 +59,6 @@ def check_budgets(packs, shape):
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
 @given(pairs_up_to(LONGEST), shapes())
 def test_every_example_is_in_exactly_one_pack_whole_and_no_pack_is_over_its_budgets(pairs, shape):
     window = window_of(pairs)
@@ -70,7 +69,6 @@ def test_every_example_is_in_exactly_one_pack_whole_and_no_pack_is_over_its_budg
     assert sum(pack.num_tokens for pack in packs) == window.num_tokens
 
 
-@settings(max_examples=60, deadline=None)
 @given(pairs_up_to(LONGEST), shapes())
 def test_a_whole_set_is_packed_in_its_order_or_sorted_and_each_pack_takes_all_that_fits(pairs, shape):
     window = window_of(pairs)
@@ -93,7 +91,6 @@ def roomy(num_packs, *, sort=False, source_slots=2000):
     return PackShape(num_packs, source_slots, 2000, 2000, LONGEST, LONGEST, True, sort)
 
 
-@settings(max_examples=60, deadline=None)
 @given(pairs_up_to(LONGEST), st.integers(1, 6))
 def test_a_window_that_fits_is_cut_at_the_ends_of_examples_nearest_to_even_shares(pairs, num_packs):
     window = window_of(pairs)

@@ -73,7 +73,6 @@ def test_a_shuffled_stretch_is_found():
     assert (found.kind, found.first, found.stop) == ("unrelated", 800, 1600)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.floats(0, 0.9), st.floats(0, 0.6), st.integers(0, 99))
 def test_blank_lines_on_either_side_by_chance_are_no_drift(sources, targets, seed):
     draw = np.random.default_rng(seed)

@@ -80,7 +80,6 @@ def test_windows_hold_what_taking_one_example_after_another_gives(tokens_per_ste
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
 @given(
     tokens_per_step=st.integers(LONGEST, 400),
     every=st.integers(2, 30),
@@ -99,7 +98,6 @@ def test_a_stream_resumed_after_any_window_goes_on_as_if_it_had_not_stopped(
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
 @given(tokens_per_step=st.integers(LONGEST, 400), size=st.integers(1, 100))
 def test_a_window_is_never_more_than_full_and_the_next_example_would_not_have_fitted(tokens_per_step, size):
     found = list(itertools.islice(windows_of(fake_feed(), tokens_per_step=tokens_per_step, size=size), 10))
@@ -120,6 +118,7 @@ def test_windows_run_across_the_ends_of_epochs_and_count_every_position_once():
     )
 
 
+@pytest.mark.slow
 def test_workers_change_nothing_in_any_window_of_a_resumed_stream():
     feed = fake_feed(lengths=(900, 700), pipeline=FakePipeline(every=5, needs_random=True))
 

@@ -1,5 +1,5 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.data.id_filter import reasons_in_ids
@@ -16,7 +16,6 @@ def rows(contents, tags=()):
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     pairs=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 9)), max_size=12),
     max_tokens=st.integers(2, 9),

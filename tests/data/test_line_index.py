@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.data.line_index import load_index, write_index
@@ -20,7 +20,6 @@ def index_of(folder, text, *, block=3):
 
 
 @given(TEXTS, st.integers(1, 7))
-@settings(max_examples=100, deadline=None)
 def test_the_index_finds_the_lines_that_splitting_finds(text, block):
     with tempfile.TemporaryDirectory() as folder:
         index = index_of(Path(folder), text, block=block)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.children import run_in_child
@@ -32,7 +32,6 @@ def split(text):
 
 
 @given(TEXTS, st.sampled_from(sorted(PACKINGS)))
-@settings(max_examples=60, deadline=None)
 def test_lines_are_those_of_the_slow_twin_however_the_file_is_packed(text, suffix):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"text{suffix}"
@@ -267,7 +266,6 @@ def test_a_fork_reads_the_lines_of_the_open_files(tmp_path):
 
 
 @given(TEXTS, st.data(), st.sampled_from([1, 4, 1 << 20]), st.sampled_from([0, 2, 1 << 15]))
-@settings(max_examples=100, deadline=None)
 def test_several_lines_at_once_are_those_that_are_read_one_by_one(text, data, block, gap):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines_module, "BLOCK_BYTES", block)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.data.mixture import Mixture
@@ -23,7 +23,6 @@ def times_seen(mixture, num_positions):
     ]
 
 
-@settings(max_examples=60, deadline=None)
 @given(lengths=st.lists(st.integers(1, 200), min_size=1, max_size=4), seed=seeds, epochs=st.integers(1, 4))
 def test_with_weight_one_every_line_is_seen_exactly_once_an_epoch(lengths, seed, epochs):
     mixture = Mixture.of(lengths=lengths, weights=[1.0] * len(lengths), seed=seed)
@@ -32,7 +31,6 @@ def test_with_weight_one_every_line_is_seen_exactly_once_an_epoch(lengths, seed,
         assert (seen == epochs).all()
 
 
-@settings(max_examples=60, deadline=None)
 @given(corpora=corpora, seed=seeds, epochs=st.integers(1, 5))
 def test_whatever_the_weights_no_line_is_ever_seen_more_than_once_more_often_than_its_like(
     corpora, seed, epochs
@@ -47,7 +45,6 @@ def test_whatever_the_weights_no_line_is_ever_seen_more_than_once_more_often_tha
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
 @given(corpora=corpora, seed=seeds, start=st.integers(0, 10**12))
 def test_a_block_of_positions_is_what_its_positions_are_one_by_one(corpora, seed, start):
     mixture = mixture_of(corpora, seed)
@@ -95,7 +92,6 @@ def test_the_turn_counts_how_often_a_corpus_has_been_dealt_out():
     assert (places.turn[places.corpus == 1] == 0).all()
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     corpora=st.lists(st.tuples(st.integers(1, 5000), st.floats(0.1, 7.0)), min_size=1, max_size=6),
     temperature=st.floats(1.0, 100.0),
@@ -121,7 +117,6 @@ def test_temperature_one_is_the_mixture_without_it_and_a_very_high_one_makes_all
     assert Mixture.of(**given, temperature=2.0).shares == pytest.approx([0.6441, 0.2880, 0.0679], abs=2e-4)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     corpora=corpora,
     weights=st.lists(st.just(0.0) | st.floats(0.01, 9.0), min_size=4, max_size=4).filter(lambda w: w[0] > 0),

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.data import number_table
@@ -10,7 +10,6 @@ NUMBERS = st.integers(0, 2**64 - 2) | st.integers(0, 50)
 
 
 @pytest.mark.parametrize("slots_per_key", [4, 1])
-@settings(max_examples=80, deadline=None)
 @given(
     known=st.dictionaries(NUMBERS, st.integers(1, 1000), max_size=60), others=st.lists(NUMBERS, max_size=20)
 )

@@ -13,13 +13,11 @@ from trimtab.errors import InputError
 keys = st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 100))
 
 
-@settings(max_examples=60, deadline=None)
 @given(n=st.integers(1, 5000), key=keys)
 def test_every_number_below_n_comes_exactly_once(n, key):
     assert sorted(permuted(np.arange(n), n=n, key=key).tolist()) == list(range(n))
 
 
-@settings(max_examples=40, deadline=None)
 @given(n=st.integers(1, 2**52), key=keys, data=st.data())
 def test_a_single_place_of_a_huge_permutation_is_found_without_the_others(n, key, data):
     index = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=8, unique=True))

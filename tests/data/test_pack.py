@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.data.rows import PAD, START, pairs_up_to, segments_of, window_of
@@ -41,7 +41,6 @@ def packed(pairs, shape):
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
 @given(filled_shapes())
 def test_a_fixed_pack_has_its_shape_and_a_tail_that_every_kernel_can_run(given):
     shape, pairs = given
@@ -65,7 +64,6 @@ def test_a_fixed_pack_has_its_shape_and_a_tail_that_every_kernel_can_run(given):
     assert pack.num_segments == len(pairs)
 
 
-@settings(max_examples=100, deadline=None)
 @given(filled_shapes(), st.booleans())
 def test_positions_and_segments_say_where_each_slot_is_between_the_boundaries(given, fixed):
     shape, pairs = given
@@ -82,7 +80,6 @@ def test_positions_and_segments_say_where_each_slot_is_between_the_boundaries(gi
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
 @given(filled_shapes())
 def test_the_decoder_sees_the_start_and_all_targets_but_the_last_and_must_say_all_of_them(given):
     shape, pairs = given
@@ -101,7 +98,6 @@ def test_the_decoder_sees_the_start_and_all_targets_but_the_last_and_must_say_al
     assert (pack.source.ids[pack.num_tokens - pack.num_targets :] == PAD).all()
 
 
-@settings(max_examples=40, deadline=None)
 @given(pairs_up_to(16, most=8))
 def test_a_pack_that_is_not_fixed_has_no_tail(pairs):
     pack = packed(pairs, shape(fixed=False))

@@ -22,7 +22,6 @@ def anything(piece: bytes) -> bool:
     return True
 
 
-@settings(max_examples=60, deadline=None)
 @given(texts=TEXTS, num=st.integers(0, 14), least=st.integers(1, 3))
 def test_the_merges_are_those_of_counting_all_pairs_again_each_time(
     texts: list[tuple[str, int]], num: int, least: int

@@ -1,7 +1,7 @@
 import io
 
 import sentencepiece
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.small_text import sentences, small_tokenizer
@@ -19,7 +19,6 @@ def trained(**options):
     return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
 
 
-@settings(max_examples=100)
 @given(st.text("ab ▁<>é", max_size=30))
 def test_the_parts_of_a_text_are_the_text(text):
     parts = TABLE.parts(text)

@@ -1,5 +1,5 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.data.piece_trie import NO_PIECE, PieceTrie
@@ -17,7 +17,6 @@ def found_in(trie, text):
     }
 
 
-@settings(max_examples=100, deadline=None)
 @given(pieces=ANY_PIECES, text=st.text("abcdé漢🙂", max_size=20))
 def test_exactly_the_pieces_that_stand_in_a_text_are_found(pieces, text):
     scores = {piece: (number + 7, -float(number)) for number, piece in enumerate(pieces)}

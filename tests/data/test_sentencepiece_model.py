@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import sentencepiece
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.small_text import sentences, small_tokenizer
@@ -43,7 +43,6 @@ def test_an_empty_line_is_the_end_symbol_alone():
 
 
 @given(st.lists(ANY_TEXT, max_size=5))
-@settings(max_examples=100, deadline=None)
 def test_any_text_goes_in_and_one_line_for_each_comes_out(lines):
     tokenizer = small_tokenizer()
     texts = tokenizer.decode(tokenizer.encode(lines))
@@ -52,7 +51,6 @@ def test_any_text_goes_in_and_one_line_for_each_comes_out(lines):
 
 
 @given(st.lists(st.integers(0, 399), max_size=30))
-@settings(max_examples=100, deadline=None)
 def test_any_ids_are_one_line_of_text(row):
     (text,) = small_tokenizer().decode([row])
     assert len(text.splitlines()) <= 1
@@ -84,7 +82,6 @@ def test_tags_stand_before_the_line():
 
 
 @given(st.tuples(ANY_TEXT, ANY_TEXT).map(lambda both: f"{both[0]}<ui>{both[1]}"))
-@settings(max_examples=50, deadline=None)
 def test_the_letters_of_a_tag_in_a_text_never_become_the_tag(line):
     tokenizer = small_tokenizer()
     (row,) = tokenizer.encode([line])

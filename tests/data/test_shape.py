@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.data.shape import plan_shape
@@ -33,7 +33,6 @@ def test_a_step_of_four_micro_batches_has_four_packs_with_a_twentieth_of_slack()
     assert 1.05 * 8192 * 0.88 < shape.source_slots < 1.1 * 8192 * 0.92
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     step=st.integers(64, 100_000),
     parts=st.floats(0.05, 1.0),

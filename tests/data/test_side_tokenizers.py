@@ -26,6 +26,7 @@ def side_of(folder, family, side="source", **changes):
     return read_side(config, side, task="classification" if family in ENCODERS else "translation")
 
 
+@pytest.mark.quick("marian", "mbart", "umt5", "distilbert")
 @pytest.mark.parametrize("family", [*SEQ2SEQ, *ENCODERS])
 def test_ids_and_texts_are_those_of_transformers(folder_of, family):
     folder = folder_of(family)

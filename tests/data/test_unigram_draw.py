@@ -6,7 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import sentencepiece
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.slow_unigram import slow_split
@@ -51,6 +51,7 @@ def test_the_models_are_of_the_kinds_that_they_are_here_for():
     assert not table_of("across words").by_word
 
 
+@pytest.mark.quick("0.1-bytes", "1.0-user", "100.0-across words")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 100.0])
 def test_sentences_are_split_as_by_the_slow_twin(name, alpha):
@@ -64,7 +65,6 @@ def test_sentences_are_split_as_by_the_slow_twin(name, alpha):
 
 @pytest.mark.parametrize("name", MODELS)
 @given(texts=st.lists(st.text(LETTERS, max_size=30), max_size=5), seed=st.integers(0, 2**63 - 1))
-@settings(max_examples=60, deadline=None)
 def test_any_texts_are_split_as_by_the_slow_twin(name, texts, seed):
     draw, keys = draw_of(name, 0.2), keys_of(texts, seed=seed)
     expected = [slow_split(draw.table, 0.2, text, key) for text, key in zip(texts, keys, strict=True)]

@@ -1,7 +1,7 @@
 import math
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.small_run import small_pairs, small_sources, write_pairs
@@ -48,7 +48,6 @@ def test_the_fingerprint_follows_from_the_lines_and_how_they_are_scored_and_not_
     assert sources.fingerprints["data.valid.other"] == marks["other"]
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(1, 500), st.one_of(st.none(), st.integers(1, 600)))
 def test_lines_are_spread_evenly_over_the_set(count, limit):
     lines = spread(count, limit)

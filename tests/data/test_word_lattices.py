@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.data.piece_trie import NO_PIECE, PieceTrie
@@ -23,7 +23,6 @@ def all_splits(word, alpha):
             yield split, math.exp(alpha * sum(PIECES.get(piece, UNKNOWN) for piece in split))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     words=st.lists(st.text("abx", min_size=1, max_size=7), min_size=1, max_size=5, unique=True),
     alpha=st.sampled_from([0.1, 0.5, 1.0]),

@@ -10,7 +10,6 @@ import pytest
 
 from tests.data.fake_feed import DeadlyPipeline, FakePipeline, fake_feed
 from tests.data.silence import LONG_SECONDS, end_soon
-from tests.quick import quick
 from trimtab.data import worker_pool as crews
 from trimtab.data.loader import chunks
 from trimtab.data.worker_pool import POSITIONS_PER_CHUNK, WorkerPool, make_chunk
@@ -30,7 +29,8 @@ def assert_undisturbed(found, feed):
     assert [ids(chunk) for chunk in found] == [ids(make_chunk(feed, number)) for number in range(len(found))]
 
 
-@pytest.mark.parametrize("workers", quick([1, 2], "2"))
+@pytest.mark.quick("2")
+@pytest.mark.parametrize("workers", [1, 2])
 def test_a_worker_that_is_killed_even_in_the_middle_of_what_it_sends_is_replaced(workers, caplog):
     feed = fake_feed(pipeline=FakePipeline(every=5, needs_random=True))
     pool = WorkerPool(feed, first=0, workers=workers)

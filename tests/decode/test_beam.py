@@ -40,7 +40,6 @@ searches = st.builds(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 10_000), vocabulary=st.integers(3, 9), search=searches)
 def test_it_finds_what_the_plain_python_search_finds(data, seed, vocabulary, search):
     model = RecurrentModel(seed, vocabulary=vocabulary)
@@ -74,7 +73,6 @@ def test_a_beam_that_holds_everything_finds_the_best_sentence_of_all(seed, lengt
     assert found.normalised == pytest.approx(max(every)[0], rel=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10_000), limits=st.lists(st.integers(1, 20), min_size=1, max_size=8))
 def test_a_beam_of_one_is_greedy(seed, limits):
     model = RecurrentModel(seed, vocabulary=8)

@@ -1,7 +1,7 @@
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.decode.candidate import Candidate, join_best, join_samples
@@ -20,7 +20,6 @@ def candidates(scores, *, letter):
     ]
 
 
-@settings(max_examples=80, deadline=None)
 @given(scores=lists, n=st.integers(1, 6))
 def test_pieces_are_joined_to_the_n_best_of_all_combinations(scores, n):
     pieces = [candidates(each, letter="abcd"[number]) for number, each in enumerate(scores)]

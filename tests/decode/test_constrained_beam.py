@@ -30,7 +30,6 @@ def tables(terms) -> TermTables:
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
 @given(
     data=st.data(),
     seed=st.integers(0, 10_000),

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference.beam_search import slow_beam_search
@@ -23,7 +23,6 @@ def repeats(ids: list[int], symbol: int, size: int) -> bool:
     return len(new) == size and any(ids[start : start + size] == new for start in range(len(ids) - size + 1))
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     written=st.lists(st.lists(st.integers(0, 3), min_size=9, max_size=9), min_size=1, max_size=4),
     length=st.integers(0, 9),
@@ -44,7 +43,6 @@ def test_scores_that_are_no_numbers_stay_none():
     assert block_repeats(scores, written=torch.tensor([[[3, 3]]]), size=1).isnan().sum() >= 3
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), size=st.integers(1, 3), beam=st.integers(1, 4))
 def test_the_search_finds_what_the_plain_one_with_the_same_bar_finds(seed, size, beam):
     model = RecurrentModel(seed, vocabulary=6)

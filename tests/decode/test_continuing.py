@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.decode.prompt_model import PromptModel
@@ -47,7 +47,6 @@ def test_a_session_and_a_model_are_what_the_protocols_say():
     assert isinstance(model.open_prompts(rows=1, width=1, max_length=1), OpenPrompts)
 
 
-@settings(max_examples=40, deadline=None)
 @given(rows=prompts, seed=st.integers(0, 30), data=st.data())
 def test_without_drawing_each_text_is_the_likeliest_symbol_each_time(rows, seed, data):
     model = PromptModel(seed, vocabulary=12)
@@ -59,7 +58,6 @@ def test_without_drawing_each_text_is_the_likeliest_symbol_each_time(rows, seed,
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
 @given(rows=prompts, seed=st.integers(0, 30), samples=st.integers(1, 4))
 def test_what_is_drawn_for_a_row_is_the_same_alone_and_in_any_batch(rows, seed, samples):
     model = PromptModel(seed, vocabulary=12)

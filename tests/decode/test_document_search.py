@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.decode.copying import CopyingSession, copying
@@ -32,7 +32,6 @@ id_lists = st.lists(st.integers(4, 60), max_size=8)
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
 @given(
     arrivals=st.lists(st.lists(st.tuples(id_lists, id_lists), max_size=3), min_size=1, max_size=5),
     search=st.sampled_from(

@@ -7,7 +7,6 @@ import torch
 
 from tests.decode.copying import copying
 from tests.document_run import document_recipe, documents
-from tests.quick import quick
 from trimtab.decode.document_context import ALONE, DocumentContext
 from trimtab.decode.documents import DocumentCounts, translate_documents
 from trimtab.decode.search import Search
@@ -82,7 +81,7 @@ def test_a_chunk_is_translated_at_once_and_shared_out():
     assert (counts.lines, counts.misaligned) == (5, 0)
 
 
-@pytest.fixture(scope="module", params=quick(["current", "all"], "all"))
+@pytest.fixture(scope="module", params=[pytest.param("current", marks=pytest.mark.slow), "all"])
 def trained(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("documents")
     context = {"kind": "context", "sentences": 2, "loss": request.param}

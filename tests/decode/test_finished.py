@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference.recurrent_model import RecurrentModel
@@ -29,7 +29,6 @@ def every_sentence(model, row, *, limit, length_penalty):
     return sorted(every, reverse=True)
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     length_penalty=st.sampled_from([0.0, 0.6, 1.0]),
@@ -49,7 +48,6 @@ def test_a_beam_that_holds_everything_finds_the_n_best_sentences_of_all(seed, le
         assert [hypothesis.score for hypothesis in few] == pytest.approx([each[2] for each in best])
 
 
-@settings(max_examples=40, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 10_000), beam=st.integers(2, 5), n=st.integers(1, 5))
 def test_the_first_of_a_list_is_what_the_search_for_one_finds(data, seed, beam, n):
     model = RecurrentModel(seed, vocabulary=7)

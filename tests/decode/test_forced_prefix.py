@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference.beam_search import slow_beam_search
@@ -24,7 +24,6 @@ def forced(prefixes):
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 10_000), rows=rows_of_ids, beam=st.integers(1, 4))
 def test_the_beginning_of_what_is_found_anyway_gives_the_same(data, seed, rows, beam):
     model, source = RecurrentModel(seed, vocabulary=8), stream_of(rows, CPU)
@@ -57,7 +56,6 @@ def test_the_beginning_of_what_is_found_anyway_gives_the_same(data, seed, rows, 
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 10_000), rows=rows_of_ids, beam=st.integers(1, 4))
 def test_behind_the_prefix_it_finds_what_the_plain_search_from_there_finds(data, seed, rows, beam):
     model = RecurrentModel(seed, vocabulary=8)

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference.beam_search import slow_greedy
@@ -14,7 +14,6 @@ CPU = torch.device("cpu")
 SYMBOLS = Symbols(start=1, end=2, suppress=(0, 1, 3))
 
 
-@settings(max_examples=40, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 10_000), vocabulary=st.integers(5, 12))
 def test_it_finds_what_a_loop_over_one_sentence_finds(data, seed, vocabulary):
     model = RecurrentModel(seed, vocabulary=vocabulary)

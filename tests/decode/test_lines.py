@@ -2,7 +2,7 @@ import io
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.decode.copying import CopyingModel, copying
@@ -49,7 +49,6 @@ def test_a_thousand_hostile_lines_give_a_thousand_lines_in_order(beam):
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
 @given(
     lines=st.lists(st.text(max_size=40), max_size=12), block_lines=st.integers(1, 5), beam=st.integers(1, 3)
 )

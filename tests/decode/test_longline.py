@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.decode.copying import CharacterTokenizer
@@ -77,7 +77,6 @@ def test_twenty_thousand_characters_of_one_kind_are_cut_without_loss(unit):
     assert re.sub(r"\s", "", joined) == re.sub(r"\s", "", line)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     line=st.text(alphabet='ab.!?。！」)" \u3000\t', max_size=120) | st.text(max_size=60),
     max_tokens=st.integers(2, 40),

@@ -1,7 +1,7 @@
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.decode import reading
@@ -34,7 +34,6 @@ def test_only_line_feeds_separate_lines(data, lines):
     assert read(data) == lines
 
 
-@settings(max_examples=50)
 @given(
     st.lists(
         st.text(st.characters(exclude_characters="\n\0", exclude_categories=["Cs"])).filter(

@@ -3,7 +3,7 @@ from collections import Counter
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference.recurrent_model import RecurrentModel
@@ -66,6 +66,7 @@ def of_sentences(model, row, *, limit, sampling):
     return found
 
 
+@pytest.mark.quick("{}", "{'epsilon': 0.05}")
 @pytest.mark.parametrize(
     "options",
     [{}, {"temperature": 0.5}, {"temperature": 2.0}, {"top_k": 2}, {"top_p": 0.9}, {"epsilon": 0.05}],
@@ -85,7 +86,6 @@ def test_sentences_come_as_often_as_the_model_says(options):
     assert statistic < bound
 
 
-@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10_000), limits=st.lists(st.integers(1, 12), min_size=1, max_size=6))
 def test_the_likeliest_one_alone_is_greedy_and_so_is_its_score(seed, limits):
     model = RecurrentModel(seed, vocabulary=8)
@@ -98,7 +98,6 @@ def test_the_likeliest_one_alone_is_greedy_and_so_is_its_score(seed, limits):
         assert few[0].normalised == pytest.approx(best.normalised, rel=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 10_000), n=st.integers(1, 4))
 def test_a_row_is_drawn_alike_alone_and_among_others(data, seed, n):
     model = RecurrentModel(seed, vocabulary=8, sharpness=1.0)
@@ -128,7 +127,6 @@ def test_seed_line_piece_and_sample_each_change_what_is_drawn():
     assert all(not torch.equal(base[0, 0], other) for other in others)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     weights=st.lists(st.integers(0, 5), min_size=2, max_size=9).filter(any),
     u=st.floats(0, 1, exclude_max=True),

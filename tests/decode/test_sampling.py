@@ -2,7 +2,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference.logits_warpers import warped
@@ -23,14 +23,12 @@ def softmax(values):
     return [weight / sum(weights) for weight in weights]
 
 
-@settings(max_examples=60, deadline=None)
 @given(values=logits, temperature=st.floats(0.2, 5))
 def test_without_cuts_it_is_the_softmax_at_the_temperature(values, temperature):
     expected = softmax([value / temperature for value in values])
     assert allowed(values, temperature=temperature) == pytest.approx(expected, abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
 @given(values=logits, k=st.integers(1, 15))
 def test_top_k_keeps_the_k_likeliest_in_their_proportions(values, k):
     kept = sorted(values, reverse=True)[:k]
@@ -57,7 +55,6 @@ def test_epsilon_keeps_what_has_at_least_this_probability_and_always_the_likelie
     assert found[1] == max(found)
 
 
-@settings(max_examples=60, deadline=None)
 @given(values=logits, min_p=st.floats(0, 1), temperature=st.floats(0.2, 5))
 def test_min_p_keeps_exactly_what_has_this_share_of_the_likeliest(values, min_p, temperature):
     whole = softmax([value / temperature for value in values])
@@ -68,7 +65,6 @@ def test_min_p_keeps_exactly_what_has_this_share_of_the_likeliest(values, min_p,
     assert sum(found) == pytest.approx(1)
 
 
-@settings(max_examples=60, deadline=None)
 @given(values=logits, top_p=st.floats(0.01, 1), top_k=st.integers(1, 12))
 def test_what_top_p_keeps_has_at_least_this_probability_and_no_symbol_too_many(values, top_p, top_k):
     whole = softmax(sorted(values, reverse=True)[:top_k])
@@ -91,7 +87,6 @@ cuts = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 10_000), chosen=cuts)
 def test_all_of_it_is_what_transformers_draws_from(seed, chosen):
     scores = 3 * torch.randn(4, 24, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
@@ -99,7 +94,6 @@ def test_all_of_it_is_what_transformers_draws_from(seed, chosen):
     torch.testing.assert_close(found, warped(scores, **chosen), rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
 @given(values=logits)
 def test_the_narrowest_cuts_leave_the_likeliest_alone(values):
     for narrow in ({"top_k": 1}, {"top_p": 1e-6}, {"min_p": 1.0}):

@@ -44,6 +44,7 @@ SEARCHES = {
 }
 
 
+@pytest.mark.quick("greedy", "no_repeat")
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 def test_a_shortlist_of_the_whole_vocabulary_changes_nothing(setup, rows, search):
     setup = replace(setup, search=search)

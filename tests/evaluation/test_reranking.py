@@ -67,6 +67,7 @@ def test_what_a_model_cannot_read_gets_its_worst_score_of_the_line(trained_run):
     assert [each.score for each in none] == [5.0, -1.0, -2.0]
 
 
+@pytest.mark.slow
 def test_a_stream_is_reranked_line_by_line(trained_run, monkeypatch):
     from trimtab.evaluation import reranking
 

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from tests.export.text_models import TEXTS, WINDOW, gate_texts_of, network, vocabulary
-from tests.quick import quick
 from trimtab.data.exact_text import ExactText
 from trimtab.export.continuation_gate import ContinuationReport, compare_continuations
 from trimtab.export.gate import BOUND
@@ -14,7 +13,7 @@ from trimtab.export.hf.llama_opened import OpenedText
 TEXTS = TEXTS[:24]
 
 
-@pytest.fixture(scope="module", params=quick(["unigram", "bytes"], "unigram"))
+@pytest.fixture(scope="module", params=["unigram", pytest.param("bytes", marks=pytest.mark.slow)])
 def exported(request, tmp_path_factory):
     """A model, its tokenizer, and its export, opened."""
     tokenizer, folder = vocabulary(request.param), tmp_path_factory.mktemp(request.param)

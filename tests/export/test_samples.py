@@ -29,6 +29,7 @@ def test_validation_sets_come_first_and_corpora_fill_up(model, trained_run):
     assert len(gate_lines(model, count=10)) == 10
 
 
+@pytest.mark.slow
 def test_lines_are_spread_over_a_text(model, tmp_path):
     pairs = [(f"the ship {'the ' * (number // 100)}", "das") for number in range(1000)]
     lengths = {len(line.source_ids) for line in gate_lines(model, given(tmp_path, pairs), count=50)}

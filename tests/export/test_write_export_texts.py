@@ -9,7 +9,6 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from tests.quick import quick
 from tests.text_run import STEPS, documents, trained_text_run
 from trimtab.errors import InputError, RunFailed
 from trimtab.export.hf import llama
@@ -92,7 +91,7 @@ OTHER = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("changes", quick(OTHER, "merges and two matrices"))
+@pytest.mark.parametrize("changes", OTHER.values(), ids=OTHER)
 def test_other_kinds_pass_too_and_their_texts_may_be_given(changes, tmp_path):
     run = trained_text_run(tmp_path, **changes)
     (tmp_path / "other.txt").write_text(

@@ -12,7 +12,6 @@ import pytest
 from tests.data.silence import end_soon
 from tests.faults.counting import Count
 from tests.faults.killing import logs
-from tests.quick import quick
 from tests.training.small_line import Told
 from trimtab.checkpoint.step_folders import step_name
 from trimtab.errors import Terminated
@@ -74,9 +73,8 @@ def test_a_run_may_be_stopped_at_every_edge(trained_run: Path, tmp_path: Path, c
     assert same
 
 
-@pytest.mark.parametrize(
-    "number", quick({each.name: each for each in (signal.SIGKILL, signal.SIGSTOP)}, "SIGKILL")
-)
+@pytest.mark.quick("SIGKILL")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=lambda each: each.name)
 def test_a_worker_that_dies_or_stops_changes_nothing(
     number: int, trained_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: Count
 ):

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.document_run import document_recipe
-from tests.quick import quick
 from tests.small_run import small_recipe
 from tests.test_real_text import real_recipe
 from trimtab.build import Parts, build
@@ -153,13 +152,8 @@ def test_nothing_is_found_before_the_first_step(tmp_path, write: Callable[..., P
     assert [str(each) for each in preflight(built(write(tmp_path, **changes)))] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "besides"),
-    quick(
-        {name: (name, besides) for name, besides in TRAINED.items()},
-        "rates by role, as muP has them for four times the width",
-    ),
-)
+@pytest.mark.quick("rates by role, as muP has them for four times the width")
+@pytest.mark.parametrize(("name", "besides"), TRAINED.items(), ids=TRAINED)
 def test_nothing_is_found_in_a_short_run(tmp_path, name, besides):
     write, changes = RECIPES[name]
     result = train(write(tmp_path, **changes, **besides), out=tmp_path / "run")

@@ -22,7 +22,6 @@ from tests.faults.interrupting import (
     starts_workers,
 )
 from tests.faults.killing import killed_recipe, newest
-from tests.quick import quick
 from tests.small_run import small_recipe
 
 pytestmark = pytest.mark.skipif(not (PROC / "self/stat").exists(), reason="looks for processes in /proc")
@@ -88,12 +87,9 @@ NAMED: list[tuple[str, When, int]] = [
 ]
 
 
+@pytest.mark.quick("translate, loads_torch")
 @pytest.mark.parametrize(
-    ("command", "when", "number"),
-    quick(
-        {f"{each[0]}, {each[1].__name__}": each for each in NAMED},
-        "translate, loads_torch",
-    ),
+    ("command", "when", "number"), NAMED, ids=[f"{each[0]}, {each[1].__name__}" for each in NAMED]
 )
 def test_a_signal_ends_a_command_with_one_line(
     command: str, when: When, number: int, tmp_path: Path, trained_run: Path, text_run: Path, count: Count

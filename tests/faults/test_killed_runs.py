@@ -10,8 +10,9 @@ import pytest
 
 from tests.faults.counting import Count
 from tests.faults.killing import STEPS, Found, digest, end_in_turn, finish, killed_recipe, logs, moments
-from tests.quick import quick
 from trimtab.launch import train
+
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
 
 def is_as_undisturbed(run: Path, undisturbed: Path) -> bool:
@@ -24,7 +25,8 @@ def steps_lost(found: list[Found]) -> list[int]:
     return [max(0, (each.metrics_step or 0) - (each.checkpoint or 0)) for each in found]
 
 
-@pytest.mark.parametrize("workers", quick([0, 2], "0"))
+@pytest.mark.quick("0")
+@pytest.mark.parametrize("workers", [0, 2])
 def test_two_kills_in_a_row_change_nothing(workers: int, tmp_path: Path, undisturbed: Path, count: Count):
     recipe = killed_recipe(tmp_path, workers=workers)
     early, late = moments(2, seed=workers)

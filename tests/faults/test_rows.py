@@ -1,6 +1,5 @@
-import pytest
-
 from tests.faults.rows import STATES, Row, is_there, read_rows
+from tests.for_each import for_each
 
 ROWS = read_rows()
 
@@ -9,7 +8,7 @@ def test_rows_are_numbered_through():
     assert [row.number for row in ROWS] == list(range(1, 59))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row.number))
+@for_each("row", ROWS, called=lambda row: str(row.number))
 def test_a_row_names_tests_that_are_there_or_says_why_there_are_none(row: Row):
     assert row.state in STATES
     assert [test for test in row.tests if not is_there(test)] == []

@@ -21,16 +21,17 @@ from tests.faults.killing import (
     start,
     waiting,
 )
-from tests.quick import quick
 from trimtab.launch import train
 from trimtab.training.step_judge import MOST_SECONDS
+
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
 Deed = Callable[[Command], None]
 
 
+@pytest.mark.quick("SIGTERM")
 @pytest.mark.parametrize(
-    ("number", "workers"),
-    quick({"SIGTERM": (signal.SIGTERM, 0), "SIGINT, workers": (signal.SIGINT, 2)}, "SIGTERM"),
+    ("number", "workers"), [(signal.SIGTERM, 0), (signal.SIGINT, 2)], ids=["SIGTERM", "SIGINT, workers"]
 )
 def test_a_run_that_is_asked_to_stop_saves_and_can_go_on(
     number: int, workers: int, tmp_path: Path, undisturbed: Path, count: Count
@@ -105,7 +106,7 @@ def test_a_run_that_is_stopped_and_continued_goes_on(
     seconds: float, tmp_path: Path, undisturbed: Path, count: Count
 ):
     recipe, run = killed_recipe(tmp_path, workers=0), tmp_path / "run"
-    code = disturb(recipe, run, 120, send(signal.SIGSTOP, signal.SIGCONT, apart=seconds))
+    code = disturb(recipe, run, 80, send(signal.SIGSTOP, signal.SIGCONT, apart=seconds))
     count("signals", tried=1, held=code == 0 and digest(run) == digest(undisturbed), steps_lost=[0])
     assert code == 0
     assert digest(run) == digest(undisturbed)

@@ -1,11 +1,10 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.guard.budget import Budget
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.booleans(), max_size=300))
 def test_the_share_is_that_of_the_last_window(refusals):
     budget = Budget(window=50, warn_above=0.1, stop_above=0.4)

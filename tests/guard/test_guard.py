@@ -2,7 +2,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.guard import Guard, Verdict
@@ -79,7 +79,6 @@ def test_a_new_level_that_is_accepted_is_no_streak_any_more():
     assert [verdict.unsettled for verdict in verdicts] == [False] * 7 + [True]
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.sampled_from([2.0, 2.1, 1.9, 50.0, math.nan]), max_size=150),
     st.lists(st.sampled_from([2.0, 2.1, 50.0, math.inf]), min_size=1, max_size=30),

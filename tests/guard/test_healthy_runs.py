@@ -18,6 +18,13 @@ def test_no_step_of_a_healthy_run_is_refused(name):
     assert [verdict.finding for verdict in verdicts if not verdict.apply] == []
 
 
+@pytest.mark.quick(
+    "3.0-adamw",
+    "3.0-adafactor, inverse_sqrt",
+    "3.0-language model, text of many kinds",
+    "30.0-adafactor, inverse_sqrt",
+    "30.0-language model, text of many kinds",
+)
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.parametrize("factor", [3.0, 30.0])
 def test_the_same_run_with_a_spike_in_loss_or_norm_loses_that_step_alone(name, factor):

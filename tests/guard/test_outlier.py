@@ -4,7 +4,7 @@ import statistics
 from collections import deque
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.config.guard import GuardConfig
@@ -112,7 +112,6 @@ def test_a_healthy_falling_loss_is_never_refused(seed):
     assert caught_by_medians(spiked_stream(4000, set(), seed=seed, size=0)) == set()
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.floats(0.1, 10), max_size=200), st.lists(st.floats(0.1, 10), min_size=1, max_size=40))
 def test_a_window_that_was_saved_judges_as_the_one_that_was_not(before, after):
     window = filled(before)

@@ -24,6 +24,7 @@ def test_the_engine_is_that_of_the_card(onnx_run):
     assert isinstance(open_model(str(onnx_run)).engine, OnnxModel)
 
 
+@pytest.mark.slow
 def test_runs_and_exports_of_both_kinds_translate_together(trained_run, exported_run, onnx_run):
     lines = ["the small ship turns", "old boat never pulls"]
     alone = load_translator(f"{trained_run}@last", device="cpu").translate(lines)

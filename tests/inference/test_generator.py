@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.decode.prompt_model import PromptModel
@@ -40,7 +40,6 @@ prompts = st.lists(st.text(max_size=8), min_size=1, max_size=6)
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
 @given(lines=prompts, samples=st.integers(1, 3), budget=st.sampled_from([30, 300, 8192]))
 def test_texts_come_in_order_and_are_the_same_however_they_are_batched(lines, samples, budget):
     generation = GenerationConfig(max_tokens=6, samples=samples, sampling=Sampling(seed=3))

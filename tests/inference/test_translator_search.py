@@ -75,6 +75,7 @@ def test_a_prefix_of_other_characters_or_too_long_is_wrong_input(loaded):
         translator.translate(LINES[:1], prefixes=["das " * 100])
 
 
+@pytest.mark.slow
 def test_the_first_of_a_list_is_the_translation_and_scores_fall(loaded):
     translator = translator_of(loaded, beam=4)
     lists = translator.n_best([*LINES, "", "ship " * 60], n=4)

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.for_each import for_each
 from tests.lab.laboratory import TEXT, written
 from trimtab.checks.catalogue import all_rules
 from trimtab.checks.evidence import Measured
@@ -75,7 +76,7 @@ def test_a_name_that_is_not_there_gets_the_nearest(tmp_path):
         names_in(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_each_experiment_of_the_project_is_whole_and_its_result_is_of_its_text(name):
     loaded = load_experiment(EXPERIMENTS, name)
     experiment = loaded.experiment

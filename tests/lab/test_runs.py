@@ -19,6 +19,7 @@ def loaded(tmp_path):
     return written(tmp_path, expect="better")
 
 
+@pytest.mark.slow
 def test_each_arm_is_run_with_each_seed_and_the_reference_again_with_other_weights(loaded):
     runs = runs_of(loaded)
     assert [(run.arm, run.seed) for run in runs[:4]] == [
@@ -35,6 +36,7 @@ def test_each_arm_is_run_with_each_seed_and_the_reference_again_with_other_weigh
     assert len(runs_of(loaded, seeds=2)) == 6
 
 
+@pytest.mark.slow
 def test_the_same_recipe_in_two_experiments_is_the_same_run(loaded, tmp_path):
     text = TEXT.replace("  other: {step.optimizer.learning_rate: 1.0e-3}", "  other: {model.dropout: 0.2}")
     beside = written(tmp_path, "beside", text, expect="better")

@@ -24,6 +24,7 @@ def test_the_table_has_each_experiment_with_its_verdict(folder):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_p_values_are_corrected_over_the_table(folder):
     alone = row_of(folder, "first").comparisons[0].result.p
     assert row_of(folder, "first").adjusted == [pytest.approx(2 * alone)]

@@ -1,4 +1,4 @@
-"""Loops of other people's libraries as one rank of several: `python -m tests.loops.small_loops FOLDER LOOP...`.
+"""Loops of other people's libraries as one rank of several, which `main` is.
 
 The environment says which rank it is, as torchrun does. Each loop writes what it found; what fails is written as well,
 so that one pair of processes serves many tests.
@@ -6,10 +6,8 @@ so that one pair of processes serves many tests.
 
 import hashlib
 import os
-import sys
 import traceback
 from itertools import islice
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -211,7 +209,3 @@ def main(folder, *names):
     torch.save(found, folder / f"rank{rank}.pt")
     dist.init_process_group, dist.destroy_process_group = begin, end
     end()
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])

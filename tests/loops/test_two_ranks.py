@@ -2,9 +2,6 @@
 
 import os
 import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,6 +10,7 @@ pytest.importorskip("accelerate")
 pytest.importorskip("transformers")
 pytest.importorskip("lightning")
 
+from tests.children import start_child, wait
 from tests.loops import pages
 from tests.loops.small_loops import (
     EVEN_SIZES,
@@ -23,9 +21,6 @@ from tests.loops.small_loops import (
     model_of_all,
     summed,
 )
-
-ROOT = Path(__file__).parent.parent.parent
-MOST_SECONDS = 240
 
 
 @pytest.fixture(scope="module")
@@ -44,19 +39,15 @@ def found_in(loops, folder):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    processes = [start(folder, rank, port, loops) for rank in (0, 1)]
-    try:
-        for process in processes:
-            output, _ = process.communicate(timeout=MOST_SECONDS)
-            assert process.returncode == 0, output.decode()[-4000:]
-    finally:
-        for process in processes:
-            process.kill()
+    said = [folder / f"said_by_{rank}.txt" for rank in (0, 1)]
+    children = [start(folder, rank, port, loops, said[rank]) for rank in (0, 1)]
+    for child, file in zip(children, said, strict=True):
+        assert wait(child) == 0, file.read_text(errors="replace")[-4000:]
     return [torch.load(folder / f"rank{rank}.pt", weights_only=False) for rank in (0, 1)]
 
 
-def start(folder, rank, port, loops):
-    environment = os.environ | {
+def start(folder, rank, port, loops, said):
+    environment = {
         "GLOO_SOCKET_IFNAME": "lo",  # gloo listens on the machine itself, whatever its network is
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(port),
@@ -65,10 +56,17 @@ def start(folder, rank, port, loops):
         "LOCAL_RANK": str(rank),
         "ACCELERATE_USE_CPU": "true",
     }
-    command = [sys.executable, "-m", "tests.loops.small_loops", folder, *loops]
-    return subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+
+    names = list(loops)
+
+    def work():
+        os.environ.update(environment)
+        from tests.loops.small_loops import main
+
+        main(folder, *names)
+
+    with said.open("wb") as file:
+        return start_child(work, standard=(0, file.fileno(), file.fileno()))
 
 
 def of(ranks, loop):

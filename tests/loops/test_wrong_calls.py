@@ -2,12 +2,11 @@
 
 import ast
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.children import printed
 from trimtab import parts
 
 CALLS = Path(__file__).parent / "wrong_calls.py"
@@ -20,13 +19,15 @@ NAMES = [
 ]
 
 
+def called() -> None:
+    from tests.loops.wrong_calls import outcomes
+
+    print(json.dumps(outcomes()))
+
+
 @pytest.fixture(scope="module")
 def said():
-    command = [sys.executable, "-m", "tests.loops.wrong_calls"]
-    root = CALLS.parent.parent.parent
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(printed(called))
 
 
 @pytest.mark.parametrize("name", NAMES)

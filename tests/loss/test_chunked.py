@@ -2,7 +2,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab import logit_tiles
@@ -23,7 +23,6 @@ def make(tokens, rows, num_ids, dtype, seed=0):
     return hidden, matrix, labels
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     tokens=st.integers(0, 30),
     num_ids=st.integers(2, 70),

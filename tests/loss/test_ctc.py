@@ -3,7 +3,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.loss.ctc import ctc_by_recursion, ctc_losses, untrained_loss
@@ -23,7 +23,6 @@ def by_enumeration(log_probabilities, text):
 
 
 @given(st.integers(1, 4), st.lists(st.integers(1, 2), max_size=3), st.integers(0, 100))
-@settings(max_examples=40, deadline=None)
 def test_both_give_the_sum_over_all_ways_to_spell_a_text(columns, text, seed):
     torch.manual_seed(seed)
     scores = torch.randn(columns, 1, 3, dtype=torch.float64).log_softmax(2)
@@ -54,7 +53,6 @@ def test_rows_of_several_sizes_have_the_gradient_of_the_slow_twin():
 
 
 @given(st.integers(1, 20), st.integers(0, 6))
-@settings(max_examples=25, deadline=None)
 def test_the_loss_of_a_model_that_knows_nothing_is_that_of_equal_probabilities(columns, length):
     if length > columns:
         assert untrained_loss(columns=columns, length=length, num_ids=9) == 0

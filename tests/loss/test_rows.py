@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.loss.rows import PLAIN, kept, log_partition, loss_output, no_sums
@@ -32,7 +32,6 @@ def summed(logits, labels, terms, width, functions=PLAIN):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
 @given(
     tokens=st.integers(1, 9),
     num_ids=st.integers(1, 60),

@@ -1,7 +1,7 @@
 import builtins
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu import corpus_bleu
 
@@ -52,7 +52,6 @@ def test_a_tokenizer_whose_library_is_missing_is_an_error_with_the_command_that_
         BLEU.check(MetricSettings(bleu_tokenizer="ja-mecab"))
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30)), min_size=1, max_size=5))
 def test_any_text_has_a_score_between_0_and_100(pairs):
     translations, references = map(list, zip(*pairs, strict=True))

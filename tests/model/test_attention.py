@@ -4,6 +4,7 @@ import sys
 import pytest
 import torch
 
+from tests.children import printed
 from tests.model.test_attention_padded import naive
 from tests.streams import stream_of
 from trimtab.model import attention
@@ -138,7 +139,7 @@ def test_a_compiled_step_holds_the_kernel_and_no_break():
 def operators_of_a_step(kernel, module="attention"):
     """Of a compiled call of `attend_KERNEL`, traced in a process without checked types, on no device at all."""
     script = TRACED.replace("KERNEL", kernel).replace("MODULE", module)
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    return printed(lambda: exec(script, {}))
 
 
 TRACED = """

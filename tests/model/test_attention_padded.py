@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.streams import stream_of
@@ -25,7 +25,6 @@ def naive(queries, keys, values, of, to, *, causal):
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
 @given(lengths, st.booleans(), st.integers(0, 3))
 def test_it_equals_attention_written_out_for_each_segment(pairs, causal, extra):
     torch.manual_seed(0)

@@ -4,7 +4,7 @@ from importlib.resources import files
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.streams import START, stream_of
@@ -59,6 +59,7 @@ def loss_of(model, pack):
     return plain_cross_entropy(model(pack), model.output_matrix, pack.labels, terms)
 
 
+@pytest.mark.quick("{}", "{'prefix': 'bidirectional', 'residual': 'float32'}")
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_documents_of_a_pack_never_see_each_other(variant):
     model = build(**variant).eval()
@@ -70,7 +71,6 @@ def test_documents_of_a_pack_never_see_each_other(variant):
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
 @given(
     rows=st.lists(st.lists(st.integers(4, 89), min_size=1, max_size=9), min_size=2, max_size=5),
     data=st.data(),
@@ -93,6 +93,7 @@ def test_a_token_never_sees_those_after_it():
     assert not torch.equal(first[3], other[3])
 
 
+@pytest.mark.quick("{}", "{'prefix': 'bidirectional', 'residual': 'float32'}")
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_a_pack_and_rows_apart_have_the_same_loss_and_gradients(variant):
     found = []

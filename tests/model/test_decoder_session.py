@@ -33,6 +33,7 @@ def close(ours, theirs):
     torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.quick("{}", "{'prefix': 'bidirectional', 'residual': 'float32'}")
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 @torch.no_grad()
 def test_cached_steps_equal_the_whole_forward(variant):

@@ -48,6 +48,8 @@ VARIANTS = [
     for number, each in enumerate(CROSSED)
 ]
 VARIANTS += OTHERS
+FEW = [CROSSED[0], CROSSED[15], OTHERS[1], OTHERS[-1]]
+"""Of the quick suite where a case takes long: they differ in most of what variants differ in."""
 
 
 def build(num_ids=90, **changes):
@@ -61,6 +63,7 @@ def logits(model, sources, targets, **kwargs):
     return (model(pack_of(sources, targets, **kwargs)) @ model.output_matrix.T)[:, : model.num_ids]
 
 
+@pytest.mark.quick(variant=FEW)
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_segments_of_a_pack_never_see_each_other(variant):
     model = build(**variant).eval()
@@ -87,6 +90,7 @@ def test_each_source_token_and_its_place_matter():
     assert not torch.allclose(first, logits(model, [[7, 6, 5, 3]], [TARGETS[0]]))
 
 
+@pytest.mark.quick(variant=FEW)
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_the_first_loss_is_near_the_logarithm_of_the_vocabulary(variant):
     model = build(num_ids=500, **variant)

@@ -168,6 +168,7 @@ def test_gradients_arrive_where_blocks_are_computed_again(given):
             torch.testing.assert_close(one.grad, other.grad, msg=name)
 
 
+@pytest.mark.slow
 def test_frozen_weights_get_no_gradient():
     model = filled(adapted())
     torch.cat(row_logits(model, ROWS)).sum().backward()

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.model.test_decoder_only import build, documents
@@ -32,7 +32,6 @@ def by_explicit_mask(queries, keys, values, lengths, prefixes):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
 @given(
     segments=st.lists(st.tuples(st.integers(0, 7), st.integers(0, 9)), min_size=1, max_size=5),
     kv_heads=st.sampled_from([1, 2, 4]),
@@ -57,7 +56,6 @@ def test_it_is_attention_under_the_explicit_mask_with_its_gradients(segments, kv
     torch.testing.assert_close(*gradients)
 
 
-@settings(max_examples=60, deadline=None)
 @given(segments=st.lists(st.tuples(st.integers(0, 7), st.integers(0, 9)), min_size=1, max_size=5))
 def test_the_layout_without_padding_has_the_same_halves_and_the_streams_sizes(segments):
     lengths, prefixes = (list(each) for each in zip(*segments, strict=True))

@@ -42,6 +42,7 @@ def native(path):
     return model.eval(), take_pretrained(model, str(path))
 
 
+@pytest.mark.quick("llama", "llama3")
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_logits_are_those_of_transformers(tmp_path, kind):
     from transformers import AutoModelForCausalLM

@@ -67,6 +67,9 @@ MODELS = {
 }
 
 
+@pytest.mark.quick(
+    "decoder-feed_forward", "translator, norms after-feed_forward", "adapter on frozen weights-block"
+)
 @pytest.mark.parametrize("recompute", KINDS)
 @pytest.mark.parametrize("kind", MODELS)
 def test_gradients_are_the_same_to_the_bit(kind, recompute):

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from tests.model.test_encoder_decoder import SOURCES, VARIANTS, build, logits
+from tests.model.test_encoder_decoder import FEW, SOURCES, VARIANTS, build, logits
 from tests.streams import START, stream_of
 
 
@@ -9,6 +9,7 @@ def open_session(model, width=1):
     return model.open_session(stream_of(SOURCES), rows=3, width=width, max_length=16)
 
 
+@pytest.mark.quick(variant=FEW)
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 @torch.no_grad()
 def test_cached_steps_equal_the_whole_forward(variant):

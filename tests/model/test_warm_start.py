@@ -26,6 +26,7 @@ def taken(new, old, *, source=SAME, target=SAME):
     return new
 
 
+@pytest.mark.quick("all-all", "none-none")
 @pytest.mark.parametrize(
     ("before", "after"),
     [("all", "all"), ("all", "decoder"), ("all", "none"), ("decoder", "none"), ("none", "none")],

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.guard.outlier import OutlierRule
 from trimtab.replaying.evidence import (
     LEAST_DEVIATION,
@@ -38,7 +39,7 @@ def evidence(now, older, *, recorded="same", others=None, older_others=None, **m
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("found", "verdict"),
     [
         (evidence(2.0, 2.2), "no_spike"),

@@ -62,6 +62,7 @@ def copied(healthy_run, tmp_path):
     return tmp_path / "run"
 
 
+@pytest.mark.quick("21-20")
 @pytest.mark.parametrize(("step", "checkpoint"), [(1, 0), (21, 20), (STEPS, 80)])
 def test_a_healthy_step_gives_the_numbers_that_were_written_down_to_the_last_bit(
     healthy_run, step, checkpoint, few

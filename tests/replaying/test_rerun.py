@@ -64,6 +64,7 @@ def test_a_step_that_the_guard_would_refuse_but_the_run_did_not_is_taken(parts):
     assert moved(parts, station, line)
 
 
+@pytest.mark.slow
 def test_the_guard_remembers_what_it_was_not_asked_about(parts):
     """Of later steps nothing may be written down, and then it judges them."""
     parts.stepper.gate.forget()

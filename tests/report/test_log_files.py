@@ -2,7 +2,7 @@ import json
 import math
 import os
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.report.log_files import MOST_COLUMNS, Columns, LogFile, Records, open_plain
@@ -74,7 +74,6 @@ def test_a_log_of_endless_names_does_not_fill_the_memory():
     assert len(columns.names) == MOST_COLUMNS
 
 
-@settings(max_examples=25)
 @given(
     st.lists(
         st.dictionaries(

@@ -1,7 +1,7 @@
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.serving.connection import Request
@@ -38,7 +38,6 @@ def test_types_that_a_form_of_another_site_could_send_are_refused(kind):
     assert refused.value.status == 415
 
 
-@settings(max_examples=40)
 @given(st.binary(max_size=40))
 def test_no_bytes_do_anything_but_pass_or_be_refused(body):
     with suppress(Refused):

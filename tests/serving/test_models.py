@@ -11,6 +11,7 @@ def test_runs_and_exports_are_opened_as_what_they_are(trained_run, exported_run,
     assert kinds == ["translation", "translation", "language_model", "language_model"]
 
 
+@pytest.mark.slow
 def test_an_export_translates_as_its_run(exported_run, trained_run):
     model = open_served(str(exported_run), ServeOptions(beam=2))
     assert isinstance(model, ServedTranslator)

@@ -45,6 +45,7 @@ def test_requests_that_cannot_be_translated_are_refused_by_name(translates, body
     assert word in reply.error["what"]
 
 
+@pytest.mark.slow
 def test_texts_come_back_as_generate_gives_them(writes, text_run):
     prompts = ["the small", "", "old sail"]
     generation = GenerationConfig(max_tokens=6, samples=2)

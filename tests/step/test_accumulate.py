@@ -1,5 +1,5 @@
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.step.toy import Toy, packs
@@ -15,7 +15,6 @@ def gradient(model, packs):
     return out, torch.cat([p.grad.flatten() for p in model.parameters()])
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=2, max_size=8), st.data())
 def test_neither_loss_nor_gradient_depends_on_how_the_window_is_cut(sizes, data):
     generator = torch.Generator().manual_seed(1)

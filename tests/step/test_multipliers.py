@@ -55,6 +55,7 @@ def same(first, second):
     return [name for name in first if not torch.equal(first[name], second[name])] == []
 
 
+@pytest.mark.quick("number-AdamW", "number-SGD", "tensor-SGD")
 @ALL
 @pytest.mark.parametrize("on_device", [False, True], ids=["number", "tensor"])
 def test_each_weight_moves_as_if_its_rate_were_that_of_all(kind, on_device):

@@ -26,6 +26,7 @@ def tensors_of(*holders):
     }
 
 
+@pytest.mark.quick("global_norm-adamw", "global_norm-sgd", "adaptive-stable_adamw", "adaptive-muon")
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda c: c.kind)
 @pytest.mark.parametrize("clip", [ClipGlobalNorm(), ClipAdaptive(first_steps=2)], ids=lambda c: c.kind)
 def test_steps_restores_and_new_beginnings_move_no_state(config, clip):

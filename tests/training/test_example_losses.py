@@ -72,12 +72,14 @@ def broken_source(parts, row, monkeypatch):
     monkeypatch.setattr(parts.model, "embed_source", embedded)
 
 
+@pytest.mark.slow
 def test_each_example_has_the_loss_that_it_has_alone(parts, window):
     losses = example_losses(parts, window)
     assert losses.loss.tolist() == pytest.approx(alone(parts, window), rel=1e-5)
     assert losses.targets.tolist() == window.target.lengths.tolist()
 
 
+@pytest.mark.slow
 def test_given_target_tokens_do_not_count(parts, window):
     prompt = np.minimum(window.target.lengths - 1, np.arange(len(window.target)) % 3).astype(np.int32)
     given = dataclasses.replace(window, prompt=prompt)

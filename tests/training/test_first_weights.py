@@ -29,6 +29,7 @@ def test_a_run_begins_from_the_weights_and_records_them(tuned):
     assert len(recipe.model.sha256) == 64
 
 
+@pytest.mark.slow
 def test_a_run_that_resumes_ends_with_the_same_weights_and_needs_the_folder_no_more(tuned, tmp_path):
     shutil.copytree(tuned, tmp_path / "run")
     shutil.rmtree(tmp_path / "run" / "checkpoints" / "step-00000004")

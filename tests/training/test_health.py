@@ -163,6 +163,7 @@ def test_attention_whose_weights_have_grown_is_told_with_its_place(tmp_path):
     assert sharp.looks[-1].scores["largest_attention_logit"] > 1e3
 
 
+@pytest.mark.slow
 def test_an_encoder_that_grows_tenfold_a_layer_is_told(tmp_path):
     grown = ready(tmp_path, **{"model.layers": 3})
     with torch.no_grad():

@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from tests.training.small_line import small_line
@@ -31,6 +32,7 @@ def test_what_is_left_out_or_overflows_is_not_looked_into(tmp_path):
     assert line.log("quarantine") == []
 
 
+@pytest.mark.slow
 def test_a_look_that_fails_ends_no_run(tmp_path, monkeypatch):
     def no_memory(*args, **kwargs):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")

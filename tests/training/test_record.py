@@ -97,6 +97,7 @@ def test_time_spent_evaluating_and_saving_is_not_training(tmp_path, monkeypatch)
     assert [each["seconds"] for each in line.log("metrics")] == [2.0, 4.0, 6.0, 8.0]
 
 
+@pytest.mark.slow
 def test_the_progress_hears_of_each_step_and_how_far_the_run_is(tmp_path):
     line = small_line(tmp_path, **{"length": "5 steps", "evaluate.every": "50 steps"})
     line.train()

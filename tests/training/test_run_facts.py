@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.training.small_line import small_line
@@ -11,7 +11,6 @@ from trimtab.training import run_facts as module
 from trimtab.training.run_facts import MOST_BINS, histogram, note_beginning, note_end
 
 
-@settings(max_examples=30)
 @given(st.lists(st.integers(0, 5000), max_size=50))
 def test_every_length_is_in_one_bin(lengths):
     found = histogram(np.array(lengths, dtype=np.int64))

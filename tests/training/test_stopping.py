@@ -3,7 +3,6 @@ import threading
 
 import pytest
 
-from tests.quick import quick
 from tests.short_run import log, model_sha, newest_state
 from tests.training.small_line import Told
 from trimtab.errors import Terminated
@@ -14,10 +13,11 @@ from trimtab.types import TrainState
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
 
-SIGNALS = {each.name: each for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)}
+SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1]
 
 
-@pytest.mark.parametrize("number", quick(SIGNALS, "SIGTERM"))
+@pytest.mark.quick("SIGTERM")
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda each: each.name)
 def test_a_signal_stops_the_run_after_the_step_at_hand_and_it_can_go_on(trained_run, tmp_path, number):
     recipe, run = trained_run.parent / "recipe.yaml", tmp_path / "run"
     before, during = signal.getsignal(number), []

@@ -37,6 +37,7 @@ def test_a_step_that_is_not_a_number_is_skipped_counted_and_told_and_leaves_the_
     assert "step 3 was skipped" in line.told.findings[0].message
 
 
+@pytest.mark.slow
 def test_skipped_steps_leave_the_moments_alone(tmp_path):
     line = small_line(tmp_path, **{"length": "4 steps", "evaluate.every": "50 steps"})
     line.poison(from_step=2, until_step=4)

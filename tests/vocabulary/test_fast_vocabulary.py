@@ -61,6 +61,7 @@ def test_a_tokenizer_trimmed_to_a_text_splits_it_as_before(content):
     assert other.encode(TEXT[0]).ids == [ids[id] for id in one.encode(TEXT[0]).ids]
 
 
+@pytest.mark.slow
 @CONTENTS
 def test_a_tokenizer_extended_by_a_text_uses_every_new_piece(content):
     old = FastVocabulary(content())

@@ -2,7 +2,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -55,7 +55,6 @@ def test_before_anything_is_read_there_is_nothing_to_tell():
     assert math.isnan(Activations().last)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 40), st.integers(1, 20), st.floats(1e-3, 1e3))
 def test_the_root_mean_square_is_the_norm_over_the_root_of_the_count(tokens, width, size):
     x = torch.randn(tokens, width) * size

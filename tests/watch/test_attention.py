@@ -2,7 +2,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.watch.attention import (
@@ -39,7 +39,6 @@ def slow_twin(queries, keys, of, to, *, causal):
     return largest, torch.stack(rows).mean(0) if rows else torch.full((queries.shape[1],), math.nan)
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 12), st.integers(1, 12)), min_size=1, max_size=4),
     st.booleans(),

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.watch import movement
@@ -15,7 +15,6 @@ from trimtab.watch.movement import (
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([torch.float32, torch.bfloat16, torch.float16, torch.float64]),
     st.integers(1, 300),

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -52,7 +52,6 @@ def check_edit(text, edit, syntax, parse):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_an_edit_of_yaml_changes_that_key_and_no_line_that_is_not_next_to_it(data):
     tree = data.draw(trees)
@@ -62,7 +61,6 @@ def test_an_edit_of_yaml_changes_that_key_and_no_line_that_is_not_next_to_it(dat
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_an_edit_of_json_changes_that_key_and_no_line_that_is_not_next_to_it(data):
     tree = data.draw(trees)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.description import Version
 from trimtab.checks.keys import table as module
 from trimtab.checks.keys.table import join_tables, load_table, read_version
@@ -33,7 +34,7 @@ def is_gone(key, version):
     return bool(key.removed_in) and version >= read_version(key.removed_in)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_every_table_loads_for_no_version_and_for_any(name):
     for versions in ({}, {"transformers": (4, 40), "trl": (0, 9), "peft": (0, 10)}, {"transformers": (9,)}):
         table = load_table(name, versions)
@@ -42,7 +43,7 @@ def test_every_table_loads_for_no_version_and_for_any(name):
         assert all(key.library for key in table.keys.values())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_defaults_are_within_their_own_bounds_and_choices(name):
     for key in load_table(name).keys.values():
         number = isinstance(key.default, int | float) and not isinstance(key.default, bool)

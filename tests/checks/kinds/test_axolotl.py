@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.kinds.describing import values
@@ -70,7 +70,6 @@ def test_a_merge_is_no_training():
     assert names_for("base_model: a\nmerge_method: ties\nmodels: []\nadapter: x\n") == []
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     st.dictionaries(st.sampled_from(sorted(load_table("axolotl").keys)), st.sampled_from(VALUES), max_size=8)
 )

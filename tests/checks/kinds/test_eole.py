@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.kinds.describing import values
@@ -63,7 +63,6 @@ def test_a_key_of_another_level_is_refused():
     assert (run.table.unknown_keys, unknown_keys(run)) == ("refused", ["optim"])
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.dictionaries(st.sampled_from(["model", "training", "data", "transforms"]), st.sampled_from(VALUES)))
 def test_no_block_is_too_strange(tree):
     settle(KIND, tree)
@@ -72,7 +71,6 @@ def test_no_block_is_too_strange(tree):
 KEYS = sorted(key.removeprefix("training.") for key in load_table("eole").keys if key.startswith("training."))
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES), max_size=8))
 def test_no_value_is_too_strange(tree):
     settle(KIND, {"training": tree})

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.kinds.describing import values
@@ -63,7 +63,6 @@ def test_other_files_are_not_its_own(text):
     assert names_for(text) == []
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(sorted(load_table("llamafactory").keys)), st.sampled_from(VALUES), max_size=8

@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.kinds.describing import values
@@ -28,7 +28,6 @@ def test_a_merge_trains_nothing():
     assert run.value("learning_rate") is None
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(load_table("llamafactory_v1").keys)), st.sampled_from(VALUES)))
 def test_no_value_is_too_strange(tree):
     settle(KIND, {"train_dataset": "a", **tree})

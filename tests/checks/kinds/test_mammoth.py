@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.kinds.describing import values
@@ -73,7 +73,6 @@ def test_old_files_have_data_where_new_ones_have_tasks():
     assert run.table.key("rnn_size").renamed_to == "model_dim"
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     st.dictionaries(st.sampled_from(sorted(load_table("mammoth").keys)), st.sampled_from(VALUES), max_size=8)
 )

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.kinds.describing import values
@@ -82,7 +82,6 @@ def test_a_block_of_eole_makes_it_another_tools():
     assert names_for("data: {a: {path_src: x}}\ntraining: {optim: adam}\n") == ["eole"]
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     st.dictionaries(st.sampled_from(sorted(load_table("opennmt").keys)), st.sampled_from(VALUES), max_size=8)
 )

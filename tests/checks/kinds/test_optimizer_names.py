@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.optimizer_names import OptimizerName, take_apart
 
@@ -27,7 +28,7 @@ def test_a_name_says_kind_bits_and_paging(name, parts):
     assert take_apart(name) == parts
 
 
-@pytest.mark.parametrize("name", load_table("transformers").keys["optim"].choices)
+@for_each("name", load_table("transformers").keys["optim"].choices)
 def test_every_optimizer_of_transformers_has_a_kind(name):
     assert take_apart(name) is not None
 

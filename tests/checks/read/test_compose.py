@@ -1,6 +1,7 @@
 import pytest
 
 from tests.cli.refusal import has_four_parts
+from tests.for_each import for_each
 from trimtab.checks.read.compose import compose
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.read.nodes import AliasNode, MappingNode, ScalarNode, SequenceNode
@@ -63,7 +64,7 @@ def test_only_text_without_quotes_and_tags_is_plain():
     assert [item.is_plain for item in node.items if isinstance(item, ScalarNode)] == [True] + [False] * 4
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "what", "where"),
     [
         ("a: 1\n\tb: 2", "a tab where YAML needs spaces", "f.yaml:2:1"),

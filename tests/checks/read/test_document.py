@@ -2,12 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.document import Document
 from trimtab.checks.read.document import SUFFIXES, read_document
 from trimtab.errors import InputError
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "data", "syntax"),
     [
         ("a.yaml", b"a: 1", "yaml"),

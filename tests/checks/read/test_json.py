@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.refusal import has_four_parts
+from tests.for_each import for_each
 from trimtab.checks.document import Document
 from trimtab.checks.read.json import read_json, scan, scan_parts
 from trimtab.checks.read.lines import Lines
@@ -73,7 +74,7 @@ def test_half_a_surrogate_is_replaced():
     assert read_json("f", '{"a": "\\ud800", "b": "\\ud83d\\ude00"}').tree == {"a": "\ufffd", "b": "😀"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "what", "where"),
     [
         ("", "nothing is in it", "1:1"),

@@ -1,5 +1,4 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.checks.read.launchers import launch
 from trimtab.checks.read.words import split
 
@@ -12,7 +11,7 @@ def launches(line: str) -> list[tuple[str, str, list[str]]]:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "expected"),
     [
         ("python train.py --a 1", [("train.py", "python", ["--a", "1"])]),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.read.literals import Literals, dotted_name
 from trimtab.checks.read.scopes import survey
@@ -17,7 +18,7 @@ def value(expression: str, before: str = "") -> Any:
     return Literals(found).value(call.keywords[0].value, scope)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("expression", "expected"),
     [
         ("1", 1),
@@ -44,7 +45,7 @@ def test_literals_and_plain_arithmetic_have_a_value(expression: str, expected: o
     assert (got, type(got)) == (expected, type(expected))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "expression",
     [
         "x",

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.document import Dialect
 from trimtab.checks.read.nodes import ScalarNode
 from trimtab.checks.read.scalars import LONGEST, plain, resolver
@@ -60,7 +61,7 @@ FACTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "pyyaml", "omegaconf", "yaml12"), FACTS)
+@for_each(("text", "pyyaml", "omegaconf", "yaml12"), FACTS)
 def test_a_scalar_is_what_its_tool_makes_of_it(text: str, pyyaml: object, omegaconf: object, yaml12: object):
     read = [plain(text, dialect) for dialect in ("pyyaml", "omegaconf", "yaml12")]
     assert read == [pyyaml, omegaconf, yaml12]

@@ -1,7 +1,6 @@
 import ast
 
-import pytest
-
+from tests.for_each import for_each
 from trimtab.checks.read.scopes import Scope, once, survey
 
 
@@ -15,7 +14,7 @@ def known(code: str, name: str = "x") -> str | None:
     return None if found is None else ast.unparse(found[0])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("code", "value"),
     [
         ("x = 1\nf()", "1"),

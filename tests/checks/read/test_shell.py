@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.document import UNKNOWN, Call, Document
 from trimtab.checks.read.shell import read_shell
 from trimtab.errors import InputError
@@ -17,7 +18,7 @@ def told(line: str) -> dict[str, Any]:
     return {key: entry.value for key, entry in last(line).arguments.items()}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "expected"),
     [
         ("--learning_rate 2e-5", {"learning_rate": "2e-5"}),

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.read.shell import read_shell
 from trimtab.checks.read.variables import see_through
@@ -13,7 +14,7 @@ def rate(script):
     return read_shell("run.sh", script).calls[-1].arguments["lr"].value
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "written", "value"),
     [
         ("LR=2e-5", "$LR", "2e-5"),
@@ -38,7 +39,7 @@ def test_a_literal_that_is_given_once_is_seen_through(before, written, value):
     assert rate(f"#!/bin/bash\n{before}\npython train.py --lr {written} --other\n") == value
 
 
-@pytest.mark.parametrize(
+@for_each(
     "before",
     [
         "",

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.read.words import split
 
 
@@ -11,7 +12,7 @@ def texts(script: str) -> list[list[str | None]]:
     return [[word.text for word in words] for words in split(script).commands]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("script", "expected"),
     [
         ("a b  c", [["a", "b", "c"]]),

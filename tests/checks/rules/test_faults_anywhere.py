@@ -4,9 +4,8 @@ import re
 from dataclasses import replace
 from textwrap import indent
 
-import pytest
-
 from tests.checks.examined import diagnosed
+from tests.for_each import for_each
 from trimtab.checks.catalogue import all_rules
 
 CODES = [
@@ -40,20 +39,18 @@ def with_other_names(text):
     return "\n".join(lines)
 
 
-each_code = pytest.mark.parametrize("code", CODES)
-each_form = pytest.mark.parametrize("form", [in_main, in_try, with_other_names])
+FORMS = [in_main, in_try, with_other_names]
+each_code_in_each_form = for_each(("code", "form"), [(code, form) for code in CODES for form in FORMS])
 
 
-@each_code
-@each_form
+@each_code_in_each_form
 def test_a_fault_is_named_wherever_it_stands(code, form):
     rule, check = PAIRS[code]
     found = diagnosed(check, replace(rule.bad, text=form(rule.bad.text)))
     assert {each.finding.code for each in found} == {code}
 
 
-@each_code
-@each_form
+@each_code_in_each_form
 def test_what_is_right_is_left_alone_wherever_it_stands(code, form):
     rule, check = PAIRS[code]
     assert diagnosed(check, replace(rule.good, text=form(rule.good.text))) == []

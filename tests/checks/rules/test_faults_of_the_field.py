@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-import pytest
-
 from tests.checks.examined import diagnosed
+from tests.for_each import for_each
 from trimtab.checks.catalogue import all_rules
 
 RULES = {rule.code: (rule, check) for rule, check in all_rules()}
@@ -280,7 +279,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
+@for_each("case", WRONG)
 def test_it_is_named(case):
     code, text = WRONG[case]
     assert said(code, text) == 1

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.checks.rules.described_runs import call, found, script, severities
+from tests.for_each import for_each
 from trimtab.checks.rules import (
     s116_accumulation_on_one_device,
     s123_clip_times_parameters,
@@ -55,7 +56,7 @@ def test_the_inflated_loss_depends_on_version_family_and_smoothing(change, versi
     assert len(told) == count
 
 
-@pytest.mark.parametrize("family", sorted(s127_loss_grows_with_accumulation.FAMILIES))
+@for_each("family", sorted(s127_loss_grows_with_accumulation.FAMILIES))
 def test_smoothing_is_proposed_where_the_model_makes_decoder_inputs_from_labels_alone(family):
     concepts = MARIAN | {"model_family": family}
     (one,) = found(

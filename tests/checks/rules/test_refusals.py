@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.checks.written import run_of
+from tests.for_each import for_each
 from trimtab.checks.combination import Combination, holds
 from trimtab.checks.rules import (
     c110_setting_under_two_names,
@@ -27,12 +28,10 @@ MODULES = (
     c120_data_refused,
     c121_option_without_effect,
 )
-ROWS = [
-    pytest.param(module, tool, row, id=f"{module.RULE.code} {tool}: {row.when}")
-    for module in MODULES
-    for tool, rows in module._ROWS.items()
-    for row in rows
-]
+ROWS = [(module, tool, row) for module in MODULES for tool, rows in module._ROWS.items() for row in rows]
+each_row = for_each(
+    ("module", "tool", "row"), ROWS, called=lambda row: f"{row[0].RULE.code} {row[1]}: {row[2].when}"
+)
 
 
 def written_for(row: Combination) -> dict[str, object]:
@@ -47,7 +46,7 @@ def written_for(row: Combination) -> dict[str, object]:
     return keys
 
 
-@pytest.mark.parametrize(("module", "tool", "row"), ROWS)
+@each_row
 def test_a_key_is_told_where_the_terms_of_a_row_hold(module, tool, row):
     keys = written_for(row)
     where = holds(run_of(keys=keys), row.when)
@@ -56,7 +55,7 @@ def test_a_key_is_told_where_the_terms_of_a_row_hold(module, tool, row):
     assert where.key in {each.key for each in module.check(run_of(tool=tool, keys=keys))}
 
 
-@pytest.mark.parametrize(("module", "tool", "row"), ROWS)
+@each_row
 def test_a_row_is_not_told_for_another_tool(module, tool, row):
     assert list(module.check(run_of(tool="torch", keys=written_for(row)))) == []
 

@@ -1,7 +1,5 @@
 """Twins of faults that public issues report, which are right and left alone."""
 
-import pytest
-
 from tests.checks.rules.test_faults_of_the_field import (
     DIST,
     EPOCHS,
@@ -14,6 +12,7 @@ from tests.checks.rules.test_faults_of_the_field import (
     module,
     said,
 )
+from tests.for_each import for_each
 
 RIGHT = {
     "half weights by an option": (
@@ -236,7 +235,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize("case", RIGHT)
+@for_each("case", RIGHT)
 def test_it_is_left_alone(case):
     code, text = RIGHT[case]
     assert said(code, text) == 0

@@ -5,6 +5,7 @@ from textwrap import dedent
 import pytest
 
 from tests.checks.rules.findings import findings, severities
+from tests.for_each import for_each
 from trimtab.checks.rules import (
     c108_key_removed,
     c122_best_model_out_of_step,
@@ -123,7 +124,7 @@ def test_one_data_set_on_both_sides(arguments, told):
 STREAM = "ds = load_dataset('a', streaming=True{})\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "told"),
     [
         (STREAM.format("") + "Trainer(model=m, args=TrainingArguments('o'), train_dataset=ds['train'])", True),

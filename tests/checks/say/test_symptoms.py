@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.say.causes import SYMPTOMS
 from trimtab.checks.say.symptoms import search
 
@@ -41,12 +42,12 @@ SEEN = [
 ]
 
 
-@pytest.mark.parametrize(("text", "name"), SEEN)
+@for_each(("text", "name"), SEEN)
 def test_what_people_say_leads_to_the_symptom_they_mean(text, name):
     assert search(text).symptoms[0].name == name
 
 
-@pytest.mark.parametrize("symptom", SYMPTOMS, ids=lambda each: each.name)
+@for_each("symptom", SYMPTOMS, called=lambda each: each.name)
 def test_every_symptom_is_found_by_each_of_its_names(symptom):
     for phrase in (symptom.name, *symptom.also):
         assert symptom in search(phrase).symptoms, phrase

@@ -1,7 +1,7 @@
 import pickle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.config.corpora import TrainCorpus
@@ -97,7 +97,6 @@ def test_the_charset_is_that_of_the_header(tmp_path):
     assert pairs_in(tmp_path, content.replace("ISO-8859-1", "CHARSET")) == [("a", "ä")]
 
 
-@settings(max_examples=25)
 @given(st.lists(st.tuples(*[st.text(st.characters(codec="utf-8"), max_size=6)] * 2), max_size=4))
 def test_any_texts_come_back(tmp_path_factory, pairs):
     def quoted(text):

@@ -4,7 +4,7 @@ import pickle
 import pyarrow
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.config.corpora import TrainCorpus
@@ -74,7 +74,6 @@ def test_rows_of_a_saved_dataset_are_the_pairs(tmp_path, shards, source, target)
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=6))
-@settings(max_examples=25, deadline=None)
 def test_any_text_comes_back_as_it_was(tmp_path_factory, pairs):
     folder = tmp_path_factory.mktemp("any")
     pyarrow.parquet.write_table(table_of(pairs), folder / "a.parquet")

@@ -1,7 +1,7 @@
 import gzip
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.data.formats.text import text_of, texts_of
@@ -17,7 +17,6 @@ def lines_of(folder, content, *, name="train.en"):
 @given(
     st.lists(st.text(st.characters(exclude_characters="\n\r\ufeff\0", exclude_categories=["Cs"])), min_size=1)
 )
-@settings(max_examples=50, deadline=None)
 def test_text_comes_back_as_it_was_written(tmp_path_factory, texts):
     lines = lines_of(tmp_path_factory.mktemp("text"), "".join(text + "\n" for text in texts).encode())
     assert [text_of(lines, number) for number in range(len(lines))] == texts
@@ -88,7 +87,6 @@ ODD = st.sampled_from(
 
 
 @given(st.lists(ODD, min_size=1), st.data())
-@settings(max_examples=100, deadline=None)
 def test_many_texts_at_once_are_those_of_one_by_one_and_so_is_what_is_said_of_bad_ones(
     tmp_path_factory, texts, data
 ):

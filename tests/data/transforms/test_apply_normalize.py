@@ -2,7 +2,7 @@ import sys
 import unicodedata
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trimtab.data.transforms.apply import normalize
@@ -32,7 +32,6 @@ def test_characters_that_a_control_character_kept_apart_are_composed():
 @given(st.text())
 @example("e\x00\u0301")
 @example(" \u0301")
-@settings(max_examples=100, deadline=None)
 def test_normalising_twice_changes_nothing_more(form, text):
     once = normalize(text, form=form)
     assert normalize(once, form=form) == once

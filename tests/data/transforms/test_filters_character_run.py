@@ -1,6 +1,6 @@
 import itertools
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.data.transforms.filters import has_character_run
@@ -12,7 +12,6 @@ def longest_run(text):
 
 
 @given(st.text("ab\n.", max_size=30), st.text("ab\n.", max_size=30), st.integers(1, 8))
-@settings(max_examples=300, deadline=None)
 def test_runs_are_those_of_the_slow_twin(source, target, most):
     expected = longest_run(source) > most or longest_run(target) > most
     assert has_character_run(source, target, most=most) == expected

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.data.transforms.filters import is_outside_length
@@ -27,7 +27,6 @@ def test_characters_are_counted_with_spaces():
 
 @pytest.mark.slow
 @given(st.text("ab \t\u3000", max_size=14), st.integers(0, 3), st.integers(1, 6))
-@settings(max_examples=300, deadline=None)
 def test_words_are_those_of_the_slow_twin(text, least, more):
     most = least + more
     for source, target in ((text, "a " * most), ("a " * most, text)):

@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.data.transforms.filters import is_outside_ratio
@@ -20,7 +20,6 @@ def test_an_empty_side_is_outside_unless_the_other_is_short():
 
 
 @given(st.text(max_size=50), st.text(max_size=50), st.floats(1.1, 10))
-@settings(max_examples=50, deadline=None)
 def test_the_sides_are_equals(source, target, most):
     there = is_outside_ratio(source, target, most=most, min_characters=5)
     assert there == is_outside_ratio(target, source, most=most, min_characters=5)

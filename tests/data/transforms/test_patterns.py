@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.config.reserved import PROTECTED
 from trimtab.data.transforms.patterns import pattern_of, symbol_pattern
 
@@ -41,7 +42,7 @@ VALUES = (
 )
 
 
-@pytest.mark.parametrize("value", VALUES.split(" "))
+@for_each("value", VALUES.split(" "))
 def test_placeholders_of_programs_are_found(value):
     assert found(f"Open {value} now.", "placeholder") == [value]
 

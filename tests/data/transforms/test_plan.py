@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.fake_feed import FakeTokenizer
@@ -65,7 +65,6 @@ CORPORA = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
 @given(CORPORA, st.sampled_from(["pair", "source", "target"]), st.booleans(), st.booleans())
 def test_duplicates_are_those_that_a_set_has_seen_behind_the_transforms_before(
     tmp_path_factory, corpora, by, exact, first

@@ -1,12 +1,11 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.config.corpus_filters import DuplicateFilter
 from trimtab.data.transforms.plan import find_repeated, key_of
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=20))
 def test_what_a_set_has_seen_is_repeated(lines):
     seen, expected = set(), []

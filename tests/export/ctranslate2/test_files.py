@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import InputError
@@ -59,7 +59,6 @@ def test_settings_and_vocabularies_are_those_that_were_written(folder, model):
     assert source == pieces_of(model.tokenizer)
 
 
-@settings(max_examples=60, deadline=None)
 @given(share=st.floats(0, 0.999))
 def test_a_file_that_is_cut_anywhere_is_wrong_input(folder, tmp_path_factory, share):
     content = (folder / "model.bin").read_bytes()
@@ -69,7 +68,6 @@ def test_a_file_that_is_cut_anywhere_is_wrong_input(folder, tmp_path_factory, sh
         read_tensors(path)
 
 
-@settings(max_examples=60, deadline=None)
 @given(content=st.binary(max_size=200), known=st.booleans())
 def test_any_bytes_are_wrong_input_and_no_more(tmp_path_factory, content, known):
     path = tmp_path_factory.mktemp("any") / "model.bin"

@@ -78,6 +78,7 @@ def test_n_best_lists_have_the_texts_and_the_scores_of_the_run(trained_run, fold
         assert [each.score for each in other] == pytest.approx([each.score for each in one], abs=1e-4)
 
 
+@pytest.mark.slow
 def test_it_is_evaluated_and_scores_given_pairs_as_its_run_does(trained_run, folder):
     files = {"source": trained_run.parent / "dev.en", "reference": trained_run.parent / "dev.de"}
     ours, theirs = (evaluate(each, **files) for each in (f"{trained_run}@last", str(folder)))
@@ -92,6 +93,7 @@ def test_it_is_evaluated_and_scores_given_pairs_as_its_run_does(trained_run, fol
     )
 
 
+@pytest.mark.slow
 def test_the_code_of_the_model_card_runs_and_gives_the_trainers_text(trained_run, folder):
     code = CTranslate2().usage(folder.name, longest=24).replace("A line.", "the small ship turns")
     shown = subprocess.run(

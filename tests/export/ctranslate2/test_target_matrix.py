@@ -6,7 +6,6 @@ import pytest
 
 from tests.export.runs import of_model, trained
 from tests.export.variants import variant
-from tests.quick import quick
 from trimtab.config.export_targets import facts_of
 from trimtab.config.load import load_recipe
 from trimtab.export.ctranslate2.target import CTranslate2
@@ -67,18 +66,7 @@ def written(model, folder, kind="float32"):
 
 
 @pytest.mark.quick("three matrices")
-@pytest.mark.parametrize(
-    "changes",
-    quick(
-        EXACT,
-        "rotary, norm after, rms",
-        "a rotary encoder",
-        "swish, norm after, no biases",
-        "swiglu without biases, rms, rotary",
-        "heads of each side",
-        "three matrices",
-    ),
-)
+@pytest.mark.parametrize("changes", EXACT.values(), ids=EXACT)
 def test_every_shape_of_model_comes_out_exact(loaded, lines, tmp_path, changes):
     model = variant(loaded, **changes)
     found = compare_translations(model, written(model, tmp_path / "ct2"), lines)

@@ -1,7 +1,7 @@
 """`tokenizer.json` against sentencepiece itself, on real text and on text that wants to break it."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.export.text_models import LINES, TEXTS, WINDOW, network, vocabulary
@@ -58,7 +58,6 @@ def of_bytes(tmp_path_factory):
     return made("bytes", tmp_path_factory.mktemp("bytes"))
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=30))
 def test_bytes_are_exact_for_any_text(of_bytes, text):
     own, theirs = of_bytes

@@ -22,6 +22,7 @@ KINDS = {
 }
 
 
+@pytest.mark.quick("plain", "longer waves")
 @pytest.mark.parametrize("changes", KINDS.values(), ids=KINDS)
 def test_the_library_computes_the_same_logits(changes, tmp_path):
     model = network(260, **changes)

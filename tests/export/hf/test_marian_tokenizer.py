@@ -1,7 +1,7 @@
 """The tokenizer of the folder against sentencepiece itself, on real text and on text that wants to break it."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.demo_pairs import demo_pairs
@@ -52,7 +52,6 @@ def test_text_that_is_spelled_like_a_symbol_is_text(plain):
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=30))
 def test_so_is_any_text_that_does_not_begin_with_a_language_code(plain_unigram, text):
     own, theirs = plain_unigram

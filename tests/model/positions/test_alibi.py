@@ -56,6 +56,7 @@ def test_attention_equals_the_formula_written_out_for_each_token():
                 torch.testing.assert_close(found[first + i, head], wanted)
 
 
+@pytest.mark.quick("decoder-{}", "encoder_decoder-{'norm_position': 'after'}")
 @pytest.mark.parametrize("changes", [{}, {"kv_heads": 2}, {"norm_position": "after"}], ids=str)
 @pytest.mark.parametrize("build", [decoder, encoder_decoder])
 @torch.no_grad()
@@ -78,6 +79,7 @@ def test_positions_change_what_is_predicted_and_a_flat_kernel_is_replaced(build)
     assert not torch.allclose(model(pack), plain, atol=1e-3)
 
 
+@pytest.mark.quick("False-{}", "True-{'kv_heads': 2}")
 @pytest.mark.parametrize("changes", [{}, {"kv_heads": 2}], ids=str)
 @pytest.mark.parametrize("fixed", [False, True])
 @torch.inference_mode()

@@ -59,6 +59,7 @@ def test_an_encoder_tells_what_comes_before_from_what_comes_after():
     assert torch.equal(later, later[:, :1].expand_as(later))
 
 
+@pytest.mark.quick("decoder-{}", "encoder_decoder-{'kv_heads': 2}")
 @pytest.mark.parametrize("changes", [{}, {"kv_heads": 2}], ids=str)
 @pytest.mark.parametrize("build", [decoder, encoder_decoder])
 @torch.no_grad()

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.model.test_encoder_decoder import SOURCES, VARIANTS, build
+from tests.model.test_encoder_decoder import FEW, SOURCES, VARIANTS, build
 from tests.streams import START, stream_of
 from trimtab.model.static import session_memory as room_module
 from trimtab.model.static import shapes
@@ -63,6 +63,7 @@ def go_on(plain, static, *, steps, generator):
             rows -= 1
 
 
+@pytest.mark.quick(variant=FEW)
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 @torch.no_grad()
 def test_steps_equal_those_of_the_plain_session(variant):
@@ -71,7 +72,6 @@ def test_steps_equal_those_of_the_plain_session(variant):
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.lists(st.integers(4, 89), min_size=1, max_size=40), min_size=1, max_size=9),
     st.integers(1, 5),

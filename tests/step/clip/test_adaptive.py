@@ -2,7 +2,7 @@ import json
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference.adaptive_clip import PlainAdaptiveClip
@@ -14,7 +14,6 @@ CONFIG = ClipAdaptive(at=1.5, decay=0.5, first=1.0, first_steps=2)
 rows = st.lists(st.floats(0.125, 100, width=32), min_size=2, max_size=2)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(rows, rows), min_size=1, max_size=6))
 def test_it_equals_the_papers_algorithm(steps):
     clip = build_clip(CONFIG)

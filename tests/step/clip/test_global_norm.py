@@ -2,7 +2,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.config.step import ClipGlobalNorm, ClipOff
@@ -11,7 +11,6 @@ from trimtab.step.clip.build import build_clip
 from trimtab.step.clip.global_norm import clip_global_norm
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=5), min_size=1, max_size=4),
     st.floats(0.01, 1000),

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -50,7 +50,6 @@ def closed_form(first, seen, ema):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
 @given(
     st.builds(Ema, decay=st.floats(0, 0.99999), warmup=st.booleans(), every=st.integers(1, 4)),
     st.lists(st.booleans(), max_size=14),

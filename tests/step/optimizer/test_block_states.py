@@ -37,6 +37,7 @@ def test_what_is_stored_is_a_neighbour_of_what_was_given_and_the_largest_is_exac
     assert bool((back.sign() * values.sign() >= 0).all())
 
 
+@pytest.mark.quick("first-8", "second-4")
 @pytest.mark.parametrize("bits", [8, 4])
 @pytest.mark.parametrize("moment", PAIRS)
 def test_what_is_stored_is_right_on_average(moment, bits):

@@ -42,6 +42,7 @@ def after(config, layers, *, kind=CompactAdamW, steps=8):
     return [each.detach().clone() for each in layers.parameters()]
 
 
+@pytest.mark.quick("AdamW-AdamW-bfloat16-0.01", "StableAdamW-StableAdamW-4bit-0.2")
 @pytest.mark.parametrize(("states", "near"), [("bfloat16", 0.01), ("8bit", 0.03), ("4bit", 0.2)])
 @pytest.mark.parametrize(("config", "exact"), [(Config, AdamW), (StableConfig, StableAdamW)])
 def test_weights_move_as_with_states_in_float32(config, exact, states, near):
@@ -68,6 +69,7 @@ def test_a_skipped_update_keeps_every_bit(states, dtype):
     assert all(torch.equal(old, new) for old, new in zip(before, tensors(optimizer), strict=True))
 
 
+@pytest.mark.quick("bfloat16-as_stored", "4bit-24bit")
 @pytest.mark.parametrize("weights", ["as_stored", "24bit"])
 @pytest.mark.parametrize("states", STATES)
 def test_saved_state_goes_on_to_the_bit(states, weights):

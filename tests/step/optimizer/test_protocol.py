@@ -110,6 +110,14 @@ def spoilt(state):
         yield {**state, name: torch.zeros(1, dtype=state[name].dtype)}
 
 
+@pytest.mark.quick(
+    "False-False-adamw",
+    "False-False-ademamix",
+    "False-True-sgd",
+    "True-False-stable_adamw",
+    "True-True-adafactor",
+    "True-True-muon",
+)
 @pytest.mark.parametrize("config", EVERY, ids=lambda config: config.kind)
 @pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("used", [False, True])

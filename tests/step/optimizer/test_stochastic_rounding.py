@@ -2,7 +2,7 @@ import struct
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.step.optimizer.stochastic_rounding import round_stochastically, store
@@ -38,7 +38,6 @@ def test_what_bfloat16_can_hold_stays(value, seed):
     assert torch.equal(held.view(torch.int16), again.view(torch.int16))
 
 
-@settings(max_examples=30)
 @given(st.floats(min_value=2**-100, max_value=2**100, width=32), st.booleans(), st.integers(0, 2**31))
 def test_the_mean_is_the_number(value, negative, seed):
     value = -value if negative else value

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.config.step import StepConfig
@@ -18,7 +18,6 @@ def texts(lengths):
 
 
 @given(lengths=st.lists(st.integers(1, 16), min_size=1, max_size=40), fixed=st.booleans(), sort=st.booleans())
-@settings(max_examples=50, deadline=None)
 def test_each_example_is_in_one_batch_with_its_label(lengths, fixed, sort):
     shape, rows = replace(SHAPE, fixed=fixed, sort=sort), texts(lengths)
     batches = [*cut(rows, np.arange(len(rows)), shape, pad=0)]

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -23,7 +23,6 @@ def dark_box(image):
 
 @pytest.mark.parametrize("change", [cropped, scaled])
 @given(seed=st.integers(0, 300))
-@settings(max_examples=25, deadline=None)
 def test_the_box_stays_on_what_it_marks(change, seed):
     config = BoxAugmentation(scale=0.5, min_visible=0.05)
     found = change(marked(), config, rng=np.random.default_rng(seed))

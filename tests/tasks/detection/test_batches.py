@@ -1,6 +1,6 @@
 import numpy as np
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.config.canvas import CanvasConfig
@@ -25,7 +25,6 @@ kinds = st.lists(
 
 
 @given(kinds=kinds, images=st.integers(1, 4))
-@settings(max_examples=30, deadline=None)
 def test_each_image_is_in_one_batch_of_its_canvas_with_its_boxes(kinds, images):
     rows = [example(*size, boxes, mark + 1) for mark, (size, boxes) in enumerate(kinds)]
     seen = []

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.tasks.detection import matching
@@ -19,7 +19,6 @@ costs = st.integers(1, 4).flatmap(
 
 
 @given(costs)
-@settings(max_examples=60)
 def test_no_other_assignment_is_cheaper(rows):
     given_costs = np.array(rows, float)
     found = assign(given_costs)

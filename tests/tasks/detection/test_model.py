@@ -3,7 +3,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tests.quick import quick
 from trimtab.config.detector_model import DetectorModel
 from trimtab.config.loss import BoxLoss
 from trimtab.step.accumulate import accumulate
@@ -83,7 +82,8 @@ def with_zeros_filled(model):
             weight.normal_(0, 0.02)
 
 
-@pytest.mark.parametrize("architecture", quick(ARCHITECTURES, "d_fine"))
+@pytest.mark.quick(architecture=["d_fine"])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("norm", ["frozen", "group"])
 def test_a_step_is_the_same_however_it_is_cut(architecture, norm):
     model, whole = detector(architecture, batch_norm=norm).double(), batch()
@@ -97,7 +97,8 @@ def test_a_step_is_the_same_however_it_is_cut(architecture, norm):
             assert float((found - expected).norm() / expected.norm()) < 1e-5
 
 
-@pytest.mark.parametrize("architecture", quick(ARCHITECTURES, "d_fine"))
+@pytest.mark.quick("d_fine")
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_all_layers_and_the_proposals_are_trained_and_boxes_are_in_float32(architecture):
     model, given = detector(architecture).train(), batch()
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -118,6 +119,7 @@ def test_from_scratch_no_batch_norm_is_frozen_and_a_folder_freezes_it():
     assert not any(type(each).__name__.endswith("FrozenBatchNorm2d") for each in detector("detr").modules())
 
 
+@pytest.mark.slow
 def test_images_of_any_size_run_one_after_another():
     model = detector().eval()
     for size in ((32, 32), (64, 160), (96, 32), (32, 32)):
@@ -125,6 +127,7 @@ def test_images_of_any_size_run_one_after_another():
         assert found.boxes.isfinite().all()
 
 
+@pytest.mark.slow
 def test_an_image_is_the_same_in_any_batch_in_evaluation():
     model, whole = detector().eval(), batch()
     together = model(whole)

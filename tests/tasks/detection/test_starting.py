@@ -58,6 +58,7 @@ def saved(old, tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_folder_of_transformers_is_filled_in_with_its_sizes_and_its_norms_frozen(
     old, saved, tmp_path, own_cache
 ):

@@ -3,7 +3,6 @@ import itertools
 import pytest
 import torch
 
-from tests.quick import quick
 from trimtab.tasks.diffusion.process import Process
 from trimtab.tasks.diffusion.samplers import guided, sample
 
@@ -24,9 +23,10 @@ def of_gaussian(process):
     return predict
 
 
+@pytest.mark.quick(shift=[1.0])
 @pytest.mark.parametrize("sampler", ["euler", "ddim"])
 @pytest.mark.parametrize("prediction", ["flow", "epsilon", "v", "x0"])
-@pytest.mark.parametrize("shift", quick([1.0, 3.0], "1.0"))
+@pytest.mark.parametrize("shift", [1.0, 3.0])
 def test_samples_of_a_gaussian_have_its_mean_and_variance(prediction, sampler, shift):
     process = Process(prediction=prediction, shift=shift)
     noise = torch.randn(1000, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(1))

@@ -4,7 +4,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -105,7 +105,6 @@ def test_a_path_that_is_not_there_and_a_folder_say_why(tmp_path):
 
 
 @given(st.integers(2, 3000), st.integers(2, 300), st.sampled_from(["height", "longest"]))
-@settings(max_examples=30, deadline=None)
 def test_sizes_are_multiples_of_sixteen_and_the_aspect_ratio_is_kept(width, height, fit):
     config = ImageConfig(fit=fit, size=64, max_width=2048)
     image = fitted(Image.new("L", (width, height)), config)

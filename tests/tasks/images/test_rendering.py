@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageFilter
 
@@ -51,7 +51,6 @@ def test_no_rotation_takes_the_ends_of_a_long_line_away(fonts):
             assert end.max() - end.min() > 40
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     shape=st.sampled_from([(1, 1), (1, 7), (5, 1), (8, 9), (6, 5, 3)]),
     least=st.booleans(),

@@ -50,6 +50,7 @@ def test_a_model_that_reacts_to_its_source_is_remembered(line, monkeypatch):
     assert [(each.code, each.severity) for each in said.findings] == [("E901", "error")]
 
 
+@pytest.mark.slow
 def test_sources_are_not_judged_too_early(line, monkeypatch):
     monkeypatch.setattr(stage, "LEARNED_SHARE", 10.0)
     deaf(line.parts.model)

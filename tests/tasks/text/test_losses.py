@@ -44,6 +44,7 @@ def guided_parts(folder, **changes):
     return small_parts(folder, **guided, **changes)
 
 
+@pytest.mark.slow
 def test_a_guided_head_adds_its_cross_entropy_and_a_cut_step_has_the_same_gradient(tmp_path):
     parts = guided_parts(tmp_path)
     parts.model.eval()

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.training.small_line import small_line
@@ -21,6 +21,7 @@ def line(tmp_path):
     return small_line(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_loss_is_the_mean_over_all_targets_of_the_set(line):
     valid = line.parts.datasets.valid["valid"]
     line.parts.model.eval()
@@ -70,7 +71,6 @@ def test_metrics_of_translations_are_those_that_the_recipe_names_in_its_order(tm
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 99), min_size=1, max_size=4), min_size=1, max_size=9), st.integers(0, 20)
 )

@@ -61,6 +61,7 @@ def test_what_one_or_two_windows_show_and_the_next_does_not_is_rounding(parts, m
     assert [each.code for each in cut_two_ways(parts)] == codes
 
 
+@pytest.mark.slow
 def test_the_fix_can_be_followed_and_every_difference_is_told(parts, monkeypatch):
     monkeypatch.setattr(cut, "accumulate", everything_twice)
     (found,) = cut_two_ways(parts)

@@ -15,6 +15,9 @@ def message(parts):
     return "".join(each.message for each in findings)
 
 
+@pytest.mark.quick(
+    "AdamW-0.0", "Adafactor-1e-08", "StableAdamW-1e-08", "Lion-0.0001", "SGD-0.1", "AdEMAMix-0.1", "Muon-10.0"
+)
 @pytest.mark.parametrize("decay", [0.0, 1e-8, 1e-4, 0.1, 10.0])
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_decay_of_every_optimizer_and_size_is_well(parts_with, kind, decay):
@@ -27,6 +30,17 @@ def test_decay_of_every_optimizer_and_size_is_well(parts_with, kind, decay):
 RATES = [{"hidden": 1e-4}, {"hidden": 1e4}, {"hidden": 0.25, "vector": 1e4, "embedding": 1e-4}]
 
 
+@pytest.mark.quick(
+    "AdamW-{'hidden': 0.0001}-0.0",
+    "AdamW-{'hidden': 0.25, 'vector': 10000.0, 'embedding': 0.0001}-0.1",
+    "Adafactor-{'hidden': 0.25, 'vector': 10000.0, 'embedding': 0.0001}-0.0",
+    "StableAdamW-{'hidden': 10000.0}-0.1",
+    "Lion-{'hidden': 10000.0}-0.0",
+    "SGD-{'hidden': 10000.0}-0.0",
+    "AdEMAMix-{'hidden': 0.0001}-0.1",
+    "Muon-{'hidden': 0.0001}-0.0",
+    "Muon-{'hidden': 0.25, 'vector': 10000.0, 'embedding': 0.0001}-0.1",
+)
 @pytest.mark.parametrize(
     "decay",
     [0.0, pytest.param(1e-4, marks=pytest.mark.slow), 0.1, pytest.param(10.0, marks=pytest.mark.slow)],

@@ -15,6 +15,7 @@ def codes(parts):
     return [(each.code, each.severity) for each in steps_in_order(parts)]
 
 
+@pytest.mark.quick("kind='global_norm' at=1.0", "kind='off'")
 @pytest.mark.parametrize("clip", CLIPS, ids=str)
 def test_steps_of_every_clip_are_in_order(parts_with, clip):
     parts = parts_with(step={"clip": clip})

@@ -113,8 +113,11 @@ def _likeliest(scored: list[tuple[float, Thing]]) -> Iterator[Rule | RunFinding 
 
 def _with_those_of(named: Symptom | None, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     """A symptom that is found speaks for rules in all its words, not only in those of the question."""
-    if named is None:
-        return rules
+    return rules if named is None else tuple(dict.fromkeys((*rules, *_rules_of(named))))
+
+
+@cache
+def _rules_of(named: Symptom) -> tuple[Rule, ...]:
     words = [_index().known(words_of(phrase)) for phrase in (named.name, *named.also)]
     others: list[tuple[float, Rule]] = []
     for page in _index().pages:
@@ -122,7 +125,7 @@ def _with_those_of(named: Symptom | None, rules: tuple[Rule, ...]) -> tuple[Rule
             others.append((max(_index().score(each, page) for each in words), page.thing))
     others.sort(key=lambda pair: -round(pair[0], 6))
     bound = max(1.0, others[0][0] * NEAR_THE_BEST)
-    return tuple(dict.fromkeys((*rules, *(rule for score, rule in others if score >= bound))))
+    return tuple(rule for score, rule in others if score >= bound)
 
 
 def _best(ranked: list[tuple[float, T]], enough: float = ENOUGH) -> tuple[T, ...]:

@@ -1,9 +1,8 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.checks.kinds.huggingface.families import FAMILIES
 
 
-@pytest.mark.parametrize("family", sorted(FAMILIES))
+@for_each("family", sorted(FAMILIES))
 def test_families_are_told_in_the_concepts_words(family):
     facts = FAMILIES[family]
     assert facts["norm"] in ("layer_norm", "rms_norm")

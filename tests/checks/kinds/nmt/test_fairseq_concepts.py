@@ -1,9 +1,10 @@
 import pytest
 
 from tests.checks.kinds.nmt.commands import run
+from tests.for_each import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "word", "value"),
     [
         ("--memory-efficient-fp16", "weights_dtype", "fp16"),

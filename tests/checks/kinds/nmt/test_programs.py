@@ -1,10 +1,9 @@
-import pytest
-
 from tests.checks.kinds.describing import document
+from tests.for_each import for_each
 from trimtab.checks.kinds.nmt.programs import program_of
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "program"),
     [
         ("marian -c a.yml", "marian"),

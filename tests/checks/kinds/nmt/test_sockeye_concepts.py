@@ -1,10 +1,11 @@
 import pytest
 
 from tests.checks.kinds.nmt.commands import run
+from tests.for_each import for_each
 from trimtab.checks.kinds.nmt.sockeye_concepts import sides
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "word", "value"),
     [
         ("--num-layers 12:2", "layers", 2),

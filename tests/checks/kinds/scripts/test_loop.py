@@ -1,6 +1,7 @@
 import pytest
 
 from tests.checks.kinds.describing import document, words
+from tests.for_each import for_each
 from trimtab.checks.kinds.scripts.loop import loop_concepts
 
 
@@ -9,7 +10,7 @@ def told(text, **versions):
     return words(loop_concepts(script, versions))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("get_scheduler('linear', o, 10, 100)", {"schedule": "linear", "warmup_steps": 10, "steps": 100}),
