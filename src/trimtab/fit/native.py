@@ -12,6 +12,7 @@ from trimtab.config.diffusion_model import DiffusionModel
 from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.freezing import patterns_of
 from trimtab.config.model import EncoderDecoderModel
+from trimtab.config.modular_model import ModularModel
 from trimtab.config.positions import PositionSettings, RelativeBias
 from trimtab.config.run import Model, Recipe
 from trimtab.config.transformers_model import TransformersModel
@@ -43,6 +44,14 @@ def shape_of(model: Model, vocabulary: Vocabulary, *, max_tokens: int) -> Shape:
     """The shape of a model that reads at most `max_tokens` tokens of this vocabulary."""
     positions = rounded(max_tokens)
     match model:
+        case ModularModel():
+            raise input_error(
+                "a modular model has no plan: which layers are at work in a micro-batch follows from its direction",
+                got=f"`model.kind: {model.kind}`",
+                allowed="the other models of text",
+                fix="start `trimtab train`: it tries the longest micro-batch of the deepest direction first and says "
+                "at once if it does not fit",
+            )
         case EncoderDecoderModel():
             return _encoder_decoder(model, vocabulary, positions)
         case DecoderModel():

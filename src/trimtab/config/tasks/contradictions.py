@@ -11,6 +11,7 @@ from trimtab.config.tasks.detection import box_contradictions, detection_contrad
 from trimtab.config.tasks.diffusion import diffusion_contradictions
 from trimtab.config.tasks.guided_alignment import alignment_contradictions
 from trimtab.config.tasks.language_model import language_model_contradictions
+from trimtab.config.tasks.modular import modular_contradictions
 from trimtab.config.tasks.recognition import image_contradictions, recognition_contradictions
 from trimtab.config.tasks.source_factors import factor_contradictions
 from trimtab.config.tasks.translation import translation_contradictions
@@ -23,6 +24,7 @@ def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     yield from _metrics(recipe)
     yield from alignment_contradictions(recipe)
     yield from factor_contradictions(recipe)
+    yield from modular_contradictions(recipe)
     if not recipe.facts.reads_images:
         yield from image_contradictions(recipe)
     if recipe.task != "detection":
