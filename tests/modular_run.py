@@ -42,7 +42,7 @@ def modular_recipe(folder: Path, **changes: Any) -> Path:
             "en-de": {"source": "dev.en", "target": "dev.de"},
             "pt-en": {"source": "dev2.pt", "target": "dev2.en"},
         },
-        "data.tokenizer.vocabulary_size": 110,
+        "data.tokenizer.vocabulary_size": 80,
         "model": MODEL,
         **changes,
     }
@@ -58,4 +58,3 @@ def modular_sources(folder: Path, **changes: Any) -> Any:
 
     recipe = resolve_paths(load_recipe(modular_recipe(folder, **changes)))
     return recipe, open_datasets(recipe, tokenizer_folder=folder / "tokenizer", progress=Silent())
-

@@ -89,7 +89,8 @@ class Parts:
     learning_rate: LearningRate
     stop_rule: StopRule
     stepper: Stepper
-    evaluation_model: EvaluationModel
+    evaluation_model: Any
+    """An `EvaluationModel`, or what gives one part of what that copies."""
     sharding: Sharding | None = None
     """How the model is divided among ranks; None where each has all of it."""
 

@@ -7,6 +7,7 @@ import typer
 
 from trimtab.cli.completion import recipe_keys
 from trimtab.cli.numbers import Range, number_option
+from trimtab.errors import input_error
 
 RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe, as `trimtab init` writes one.")]
 Overrides = Annotated[
@@ -63,6 +64,21 @@ LengthPenalty = Annotated[
 Tag = Annotated[
     list[str] | None,
     typer.Option(metavar="TAG", help="Symbol to put before every line, as in training: <2de>; repeatable."),
+]
+Direction = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Direction of a modular model: en-de; or de-en/en-pt, the encoder of one and the decoder of another.",
+    ),
+]
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar="LANGUAGE", help="Language to read with a modular model; with --to."),
+]
+To = Annotated[
+    str | None,
+    typer.Option("--to", metavar="LANGUAGE", help="Language to write with a modular model; with --from."),
 ]
 Adapter = Annotated[
     str | None,
@@ -121,3 +137,34 @@ def sized(model: Sized, *, batch_tokens: int | None, max_length: int | None) -> 
         return model
     sizable: Any = model
     return sizable.sized(batch_tokens=batch_tokens, max_length=max_length)
+
+
+def with_direction(
+    run: str, *, direction: str | None = None, source: str | None = None, target: str | None = None
+) -> str:
+    """The name of a run with a direction of its modular model behind it, as `--direction`, or `--from` and `--to` name
+    it. Raises InputError for both at once, for one language alone, and for a run that is named with a direction."""
+    if direction is None and source is None and target is None:
+        return run
+    if direction is not None and (source is not None or target is not None):
+        raise input_error(
+            "--direction: names the languages already",
+            got=f"--direction {direction} with {'--from' if source is not None else '--to'}",
+            allowed="--direction, or --from and --to",
+            fix="leave one of the two out",
+        )
+    if direction is None and (source is None or target is None):
+        raise input_error(
+            f"--{'from' if source is None else 'to'}: is missing beside --{'to' if source is None else 'from'}",
+            got="one language",
+            allowed="both, or --direction",
+            fix="write both: `--from en --to de`",
+        )
+    if "#" in run and not Path(run).exists():
+        raise input_error(
+            f"{run}: names a direction already",
+            got=f"{run}, and an option",
+            allowed="one of the two",
+            fix="leave the option out",
+        )
+    return f"{run}#{direction if direction is not None else f'{source}:{target}'}"

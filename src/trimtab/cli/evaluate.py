@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Json, Tag
+from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Direction, From, Json, Tag, To, with_direction
 from trimtab.cli.comparison import Against, Hypotheses, Table, run_comparison
 from trimtab.cli.source_factors import Factors, factor_files
 from trimtab.errors import InputError, input_error
@@ -80,6 +80,9 @@ def evaluate(
     hypotheses: Hypotheses = None,
     against: Against = None,
     table: Table = None,
+    direction: Direction = None,
+    source_language: From = None,
+    target_language: To = None,
     as_json: Json = False,
 ) -> None:
     """Score translations: BLEU, chrF, loss, repetition; TER and COMET on request. For a language model: perplexity
@@ -87,6 +90,8 @@ def evaluate(
 
     `--against` compares two systems on the same lines; `--hypotheses` scores translations that exist already.
     """
+    named = {"direction": direction, "source": source_language, "target": target_language}
+    run = None if run is None else with_direction(run, **named)
     names = [*_known(metric or []), *(["ter"] if ter else []), *(["comet"] if comet is not None else [])]
     more = names, MetricSettings(bleu_tokenizer=bleu_tokenizer, comet_model=comet or "")
     files = {"source": source, "reference": reference}

@@ -11,6 +11,9 @@ import typer
 
 from trimtab.cli.new_file import write_new
 from trimtab.config.starter import init_recipe
+from trimtab.errors import input_error
+
+USUAL_TEMPERATURE = 5.0
 
 
 class Kind(StrEnum):
@@ -22,17 +25,65 @@ class Kind(StrEnum):
     RECOGNITION = "recognition"
     DETECTION = "detection"
     DIFFUSION = "diffusion"
+    MULTILINGUAL = "multilingual"
 
 
 def init(
     kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to train.")] = Kind.TRANSLATION,
+    languages: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="LANGUAGES", help="With multilingual, the languages to translate between: en de pt."
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="With multilingual, where the corpora are: train.en beside train.de."
+        ),
+    ] = None,
+    temperature: Annotated[
+        float | None,
+        typer.Option(
+            min=1.0,
+            max=1000,
+            help="With multilingual, how far sizes of corpora are evened out; 5, and 1 for not at all.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="File to write, which must not exist; by default stdout."),
     ] = None,
 ) -> None:
     """Write a commented recipe to start from."""
-    text = init_recipe(kind.value)
+    if kind is Kind.MULTILINGUAL:
+        from trimtab.cli.live_panel import training_progress
+        from trimtab.multilingual import multilingual_recipe
+
+        if data is None:
+            raise input_error(
+                "init multilingual: no folder of corpora",
+                got="no --data",
+                allowed="--data DIR",
+                fix="write `trimtab init multilingual en de pt --data DIR`",
+            )
+        with training_progress() as progress:
+            text = multilingual_recipe(
+                languages or [],
+                data=data,
+                temperature=temperature or USUAL_TEMPERATURE,
+                out=out,
+                progress=progress,
+            )
+    else:
+        if languages or data is not None or temperature is not None:
+            raise input_error(
+                f"init {kind.value}: takes no languages, no folder and no temperature",
+                got=" ".join(languages or []) or "--data or --temperature",
+                allowed="`trimtab init multilingual LANGUAGES --data DIR`",
+                fix=f"leave them out, or write `multilingual` in place of {kind.value}",
+            )
+        text = init_recipe(kind.value)
     if out is None:
         typer.echo(text, nl=False)
         return

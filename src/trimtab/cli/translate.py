@@ -14,14 +14,18 @@ from trimtab.cli.arguments import (
     BatchTokens,
     Beam,
     Device,
+    Direction,
+    From,
     LengthPenalty,
     MaxLength,
     Output,
     Runs,
     Tag,
     Threads,
+    To,
     sized,
     take_threads,
+    with_direction,
 )
 from trimtab.cli.candidate_options import (
     Candidates,
@@ -120,8 +124,13 @@ def translate(
     threads: Threads = None,
     batch_tokens: BatchTokens = None,
     max_length: MaxLength = None,
+    direction: Direction = None,
+    source_language: From = None,
+    target_language: To = None,
 ) -> None:
     """Translate text, line by line."""
+    named = {"direction": direction, "source": source_language, "target": target_language}
+    runs = [with_direction(run, **named) for run in runs]
     alone = {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file, "--rerank": rerank}
     alone |= {"--glossary": glossary, "--alignments": alignments, "--shortlist": shortlist, "--mbr": mbr}
     _check_words(runs, documents, alone, sample=sample)

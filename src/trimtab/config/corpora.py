@@ -215,7 +215,8 @@ class TrainCorpus(ParallelFiles):
         if self.both_directions and self.tags == self.reverse_tags and not self.direction:
             raise ValueError(
                 f"reverse_tags: got {list(self.reverse_tags)!r}, the same as tags; with both_directions the model must "
-                "know in which direction to translate, as in tags: ['<2de>'], reverse_tags: ['<2en>']"
+                "know in which direction to translate, as in tags: ['<2de>'], reverse_tags: ['<2en>']; with a modular "
+                "model, name the `direction`"
             )
         if self.reverse_tags and not self.both_directions:
             raise ValueError("reverse_tags: given, but both_directions is false")

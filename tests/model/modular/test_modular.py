@@ -137,7 +137,12 @@ def test_directions_run_through_the_very_modules_that_they_name() -> None:
 
 
 def test_each_weight_is_in_a_component_and_is_used() -> None:
-    for embeddings, tied in (("shared", "all"), ("language", "all"), ("language", "none"), ("shared", "none")):
+    for embeddings, tied in (
+        ("shared", "all"),
+        ("language", "all"),
+        ("language", "none"),
+        ("shared", "none"),
+    ):
         model = modular(embeddings=embeddings, tie_embeddings=tied)
         assert model.wrongly_tied() == ""
         assert all(model.users().values()), embeddings
@@ -164,7 +169,10 @@ def modular_of(directions: Any, encoder: Any, decoder: Any) -> Modular:
 
 
 def test_components_may_be_called_as_attributes_of_modules_are() -> None:
-    directions = {"to-en": {"encoder": ["half"], "decoder": ["to"]}, "en-to": {"encoder": ["half"], "decoder": ["to"]}}
+    directions = {
+        "to-en": {"encoder": ["half"], "decoder": ["to"]},
+        "en-to": {"encoder": ["half"], "decoder": ["to"]},
+    }
     model = modular_of(directions, {"half": 1}, {"to": 1})
     assert key_of("to") != "to"
     assert model.users()[f"decoder.{key_of('to')}"] == set(directions)

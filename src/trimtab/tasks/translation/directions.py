@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from trimtab.config.modular_data import trained_directions
 from trimtab.config.modular_routes import modular_of, plain_recipe
@@ -115,8 +116,13 @@ class DirectedLoss:
         model.scale_gradients(batch.factors)
         found = [self.inner(model.translator(name), pack) for name, pack in batch.parts]
         truncated = [each.truncated for each in found if each.truncated is not None]
+        objective = sum((each.objective for each in found[1:]), found[0].objective)
+        if torch.is_grad_enabled() and not objective.requires_grad:
+            # Every component of these directions is frozen; a backward pass then adds nothing, and does not fail.
+            trained = next(each for each in model.parameters() if each.requires_grad)
+            objective = objective + 0.0 * trained.flatten()[0]
         return LossOutput(
-            sum((each.objective for each in found[1:]), found[0].objective),
+            objective,
             sum((each.loss for each in found[1:]), found[0].loss),
             sum(truncated[1:], truncated[0]) if truncated else None,
         )
