@@ -264,7 +264,8 @@ def _valid(held: Sequence[FoundPair], directions: dict[str, None], start: Path) 
 
 def _model(languages: Sequence[str], directions: Sequence[str], *, large: bool) -> Iterator[str]:
     encoder, shared, own = (6, 3, 3) if large else (3, 1, 2)
-    yield "# All languages share the encoder and the lower layers of the decoder; each has upper layers of its own."
+    yield "# All languages share the encoder and the lower layers of the decoder, which tags tell what to write; each"
+    yield "# has upper layers of its own."
     yield "model:"
     yield "  kind: modular"
     yield f"  preset: {'base' if large else 'small'}"
@@ -282,7 +283,8 @@ def _model(languages: Sequence[str], directions: Sequence[str], *, large: bool) 
         source = next(each for each in languages if direction.startswith(f"{each}-"))
         target = direction.removeprefix(f"{source}-")
         named = f"source: {scalar(source)}, target: {scalar(target)}, " if direction.count("-") > 1 else ""
-        yield f"    {scalar(direction)}: {{{named}encoder: [shared], decoder: [shared, {scalar(target)}]}}"
+        stacks = f"encoder: [shared], decoder: [shared, {scalar(target)}]"
+        yield f"    {scalar(direction)}: {{{named}{stacks}, tags: [<2{target}>]}}"
     yield ""
 
 
