@@ -292,7 +292,7 @@ _INTRODUCTION = """\
 #
 #   trimtab data inspect recipe.yaml       what is in the files, and what would be dropped
 #   trimtab train recipe.yaml              the run; it becomes the folder runs/recipe
-#   trimtab translate runs/recipe --from en --to de < text.en > text.de
+#   trimtab translate runs/recipe --direction en-de < text.en > text.de
 #
 # docs/how_to/many_languages.md explains components, directions and what can be done with each.
 

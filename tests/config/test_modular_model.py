@@ -1,16 +1,13 @@
 """Settings of a modular model: what is refused, with the fix, and what corpora have from their directions."""
 
 import copy
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.modular_run import DIRECTIONS, MODEL
+from tests.modular_run import MODEL
 from trimtab.config.load import load_recipe
-from trimtab.config.modular_data import of_direction, reversed_name
-from trimtab.config.modular_model import ModularModel, Route
-from trimtab.config.modular_routes import named_route, plain_recipe
+from trimtab.config.modular_model import ModularModel
 from trimtab.errors import InputError
 
 TREE: dict[str, Any] = {
@@ -93,69 +90,9 @@ def test_layers_that_no_direction_uses_are_named() -> None:
     )
 
 
-def test_directions_that_nothing_tells_apart_need_tags() -> None:
-    same = {name: {"encoder": ["shared"], "decoder": ["all"]} for name in DIRECTIONS}
-    model = {**MODEL, "encoder_components": {"shared": 1}, "decoder_components": {"all": 1}}
-    assert "tags: [<2en>]" in problem_of(model={**model, "directions": same})
-    tagged = {name: {**each, "tags": [f"<2{name[3:]}>"]} for name, each in same.items()}
-    recipe = load_recipe(tree_with(model={**model, "directions": tagged})).recipe
-    first = recipe.data.train[0]
-    assert (first.tags, first.reverse_tags) == (("<2de>",), ("<2en>",))
-    assert recipe.data.valid["en-de"].tags == ("<2de>",)
-    load_recipe(tree_with(model={**model, "directions": same, "embeddings": "language"}))
-
-
 def test_a_resolved_recipe_loads_again() -> None:
     recipe = load_recipe(TREE).recipe
     model = recipe.model
     assert isinstance(model, ModularModel)
     assert (model.encoder_layers, model.decoder_layers) == (2, 1)
     assert load_recipe(recipe.model_dump(mode="json", exclude_none=True)).recipe == recipe
-
-
-def test_a_direction_is_a_plain_recipe_of_its_own_corpora() -> None:
-    recipe = load_recipe(TREE).recipe
-    plain = plain_recipe(recipe, "de-en")
-    (corpus,) = plain.data.train
-    assert (corpus.source, corpus.target) == ("a.de", "a.en")
-    assert plain.model.kind == "encoder_decoder"
-    assert plain.data.valid == {}
-    again = load_recipe(plain.model_dump(mode="json", exclude_none=True)).recipe
-    assert again.model == plain.model
-    assert of_direction(recipe.data, "en-ru") == ()
-
-
-def test_untrained_directions_are_composed_of_trained_ones() -> None:
-    recipe = load_recipe(TREE).recipe
-    model = recipe.model
-    assert isinstance(model, ModularModel)
-    route, plain, _ = named_route(recipe, "de-pt")
-    assert route == Route("de", "pt", model.route("de-en").encoder, model.route("en-pt").decoder)
-    assert len(plain.data.train) == 2
-    assert named_route(recipe, "de:pt")[0] == named_route(recipe, "de-en/en-pt")[0] == route
-    assert named_route(recipe, "pt:en")[0] == model.route("pt-en")
-    for wrong in ("", "de-fr", "de-en/xx", "xx"):
-        with pytest.raises(InputError):
-            named_route(recipe, wrong)
-
-
-def test_a_language_that_is_written_in_two_ways_asks_for_one_of_them() -> None:
-    changed = {
-        "model/decoder_components": {"de": 1, "en": 1, "pt": 1, "en2": 1},
-        "model/directions/pt-en/decoder": ["en2"],
-    }
-    recipe = load_recipe(tree_with(**changed)).recipe
-    with pytest.raises(InputError, match="DIRECTION/de-en"):
-        named_route(recipe, "en-en")
-
-
-def test_the_reverse_of_a_direction_exchanges_its_halves() -> None:
-    assert reversed_name("en-de") == "de-en"
-    assert reversed_name("a-b-c") == "a-b-c"
-
-
-def test_other_models_have_no_clip_by_component(tmp_path: Path) -> None:
-    plain = {"model": {"preset": "tiny"}, "step": {"clip": {"kind": "component"}}}
-    data = {"train": [{"source": "a", "target": "b"}]}
-    with pytest.raises(InputError, match="components belong to a modular model"):
-        load_recipe({**TREE, **plain, "data": data})

@@ -69,16 +69,9 @@ Direction = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Direction of a modular model: en-de; or de-en/en-pt, the encoder of one and the decoder of another.",
+        help="Direction of a modular model, trained or composed: en-de; or de-en/en-pt, the encoder of one and the "
+        "decoder of another.",
     ),
-]
-From = Annotated[
-    str | None,
-    typer.Option("--from", metavar="LANGUAGE", help="Language to read with a modular model; with --to."),
-]
-To = Annotated[
-    str | None,
-    typer.Option("--to", metavar="LANGUAGE", help="Language to write with a modular model; with --from."),
 ]
 Adapter = Annotated[
     str | None,
@@ -139,32 +132,16 @@ def sized(model: Sized, *, batch_tokens: int | None, max_length: int | None) -> 
     return sizable.sized(batch_tokens=batch_tokens, max_length=max_length)
 
 
-def with_direction(
-    run: str, *, direction: str | None = None, source: str | None = None, target: str | None = None
-) -> str:
-    """The name of a run with a direction of its modular model behind it, as `--direction`, or `--from` and `--to` name
-    it. Raises InputError for both at once, for one language alone, and for a run that is named with a direction."""
-    if direction is None and source is None and target is None:
+def with_direction(run: str, direction: str | None) -> str:
+    """The name of a run with a direction of its modular model behind it: `RUN#en-de`. Raises InputError for a run that
+    is named with a direction already."""
+    if direction is None:
         return run
-    if direction is not None and (source is not None or target is not None):
-        raise input_error(
-            "--direction: names the languages already",
-            got=f"--direction {direction} with {'--from' if source is not None else '--to'}",
-            allowed="--direction, or --from and --to",
-            fix="leave one of the two out",
-        )
-    if direction is None and (source is None or target is None):
-        raise input_error(
-            f"--{'from' if source is None else 'to'}: is missing beside --{'to' if source is None else 'from'}",
-            got="one language",
-            allowed="both, or --direction",
-            fix="write both: `--from en --to de`",
-        )
     if "#" in run and not Path(run).exists():
         raise input_error(
             f"{run}: names a direction already",
-            got=f"{run}, and an option",
+            got=f"{run}, with --direction {direction}",
             allowed="one of the two",
-            fix="leave the option out",
+            fix="leave --direction out",
         )
-    return f"{run}#{direction if direction is not None else f'{source}:{target}'}"
+    return f"{run}#{direction}"

@@ -46,7 +46,7 @@ def export(
     from trimtab.exporting import export_model
 
     report = export_model(
-        with_direction(run, direction=direction),
+        with_direction(run, direction),
         to=to,
         out=out,
         source=source,

@@ -57,40 +57,47 @@ def init(
 ) -> None:
     """Write a commented recipe to start from."""
     if kind is Kind.MULTILINGUAL:
-        from trimtab.cli.live_panel import training_progress
-        from trimtab.multilingual import multilingual_recipe
-
-        if data is None:
-            raise input_error(
-                "init multilingual: no folder of corpora",
-                got="no --data",
-                allowed="--data DIR",
-                fix="write `trimtab init multilingual en de pt --data DIR`",
-            )
-        with training_progress() as progress:
-            text = multilingual_recipe(
-                languages or [],
-                data=data,
-                temperature=temperature or USUAL_TEMPERATURE,
-                out=out,
-                progress=progress,
-            )
+        text = _multilingual(languages or [], data, temperature=temperature, out=out)
     else:
-        if languages or data is not None or temperature is not None:
-            raise input_error(
-                f"init {kind.value}: takes no languages, no folder and no temperature",
-                got=" ".join(languages or []) or "--data or --temperature",
-                allowed="`trimtab init multilingual LANGUAGES --data DIR`",
-                fix=f"leave them out, or write `multilingual` in place of {kind.value}",
-            )
+        _refuse_languages(kind, languages or [], others=data is not None or temperature is not None)
         text = init_recipe(kind.value)
     if out is None:
         typer.echo(text, nl=False)
         return
     write_new(out, text)
     typer.echo(
-        f"{out}: put your files under `data`, then `trimtab train {quote(str(out))} --smoke`", err=True
+        f"{out}: {'look through it' if kind is Kind.MULTILINGUAL else 'put your files under `data`'}, then "
+        f"`trimtab train {quote(str(out))} --smoke`",
+        err=True,
     )
+
+
+def _multilingual(
+    languages: list[str], data: Path | None, *, temperature: float | None, out: Path | None
+) -> str:
+    from trimtab.cli.live_panel import training_progress
+    from trimtab.multilingual import multilingual_recipe
+
+    if data is None:
+        raise input_error(
+            "init multilingual: no folder of corpora",
+            got="no --data",
+            allowed="--data DIR",
+            fix="write `trimtab init multilingual en de pt --data DIR`",
+        )
+    chosen = USUAL_TEMPERATURE if temperature is None else temperature
+    with training_progress() as progress:
+        return multilingual_recipe(languages, data=data, temperature=chosen, out=out, progress=progress)
+
+
+def _refuse_languages(kind: Kind, languages: list[str], *, others: bool) -> None:
+    if languages or others:
+        raise input_error(
+            f"init {kind.value}: takes no languages, no folder and no temperature",
+            got=" ".join(languages) or "--data or --temperature",
+            allowed="`trimtab init multilingual LANGUAGES --data DIR`",
+            fix=f"leave them out, or write `multilingual` in place of {kind.value}",
+        )
 
 
 def demo(

@@ -75,7 +75,7 @@ def _without_data(recipe: Recipe, model: ModularModel) -> Iterator[Complaint]:
                 got=f"corpora of {_shown(list(dict.fromkeys(filter(None, trained)))) or 'no direction'}",
                 allowed="at least one corpus for each direction",
                 fix=f"add a corpus with `direction: {name}`, or remove the direction; after training, "
-                "`trimtab translate --from --to` composes directions that were not trained",
+                "`trimtab translate --direction` composes directions that were not trained",
             )
     stages = recipe.data.stages
     weights = {each.name: each.weight for each in recipe.data.train if each.name}
