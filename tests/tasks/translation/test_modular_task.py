@@ -22,7 +22,9 @@ from trimtab.inference.load import load_model, load_modular
 def modular_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished modular run of 60 steps, with every check before the first."""
     folder = tmp_path_factory.mktemp("modular")
-    recipe = modular_recipe(folder, **{"step.clip": {"kind": "component", "at": 0.5}, "model.dim": 24})
+    changes: dict[str, Any] = {"step.clip": {"kind": "component", "at": 0.5}, "model.dim": 24}
+    changes |= {"evaluate.every": "30 steps", "checkpoint.every": "60 steps"}
+    recipe = modular_recipe(folder, **changes)
     return train(recipe, out=folder / "run").run
 
 
@@ -34,7 +36,7 @@ def test_the_loss_falls_and_each_direction_is_evaluated(modular_run: Path) -> No
     losses = [line["loss"] for line in metrics(modular_run)]
     assert losses[-1] < 0.8 * losses[0]
     lines = [json.loads(line) for line in (modular_run / "evaluations.jsonl").read_text().splitlines()]
-    first, last = ({line["set"]: line for line in lines if line["step"] == step} for step in (20, 60))
+    first, last = ({line["set"]: line for line in lines if line["step"] == step} for step in (30, 60))
     assert set(last) == {"en-de", "pt-en"}
     assert all(last[name]["loss"] < first[name]["loss"] for name in last)
 
@@ -89,7 +91,7 @@ def test_evaluating_a_direction_takes_its_tags_and_tokenizer(modular_run: Path) 
 def test_one_direction_is_exported_alone_with_the_proof(
     modular_run: Path, tmp_path: Path, target: str
 ) -> None:
-    report = export_model(f"{modular_run}#de-en", to=target, out=tmp_path / target)
+    report = export_model(f"{modular_run}@60#de-en", to=target, out=tmp_path / target)
     assert report.folder.is_dir()
     exported = load_translator([str(tmp_path / target)]).translate(["das kleine schiff"])
     assert exported == load_translator([f"{modular_run}@60#de-en"]).translate(["das kleine schiff"])
