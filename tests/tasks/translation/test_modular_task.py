@@ -13,9 +13,11 @@ from tests.short_run import SHORT
 from trimtab import evaluate, load_translator, train
 from trimtab.build import build
 from trimtab.checkpoint.resolve import resolve_checkpoint
+from trimtab.config.modular_model import ModularModel
 from trimtab.errors import InputError
 from trimtab.exporting import export_model
 from trimtab.inference.load import load_model, load_modular
+from trimtab.tasks.translation.modular_task import covering
 
 
 @pytest.fixture(scope="session")
@@ -132,6 +134,10 @@ def test_a_new_component_is_trained_with_the_rest_frozen(
     changed = {name for name in old if not torch.equal(old[name], new[name])}
     assert not changed
     assert any(name.startswith("decoder.xx") for name in new)
+
+
+def test_checks_look_at_directions_that_cover_all_components() -> None:
+    assert covering(ModularModel.model_validate(MODEL)) == ["en-de", "de-en", "en-pt"]
 
 
 def test_a_direction_of_which_nothing_is_left_is_named(tmp_path: Path) -> None:
