@@ -16,6 +16,7 @@ from trimtab.config.modular_model import ModularModel
 from trimtab.data.packing import Packing
 from trimtab.data.shape import PackShape
 from trimtab.data.text_global_batch import TextGlobalBatch
+from trimtab.distributed.share import deal
 from trimtab.model.modular.modular import Modular, key_of
 from trimtab.step.accumulate import accumulate
 from trimtab.step.take_step import fill_missing
@@ -57,8 +58,8 @@ def summed_loss(model: Any, pack: Any) -> Tensor:
     return nn.functional.cross_entropy(logits, pack.labels, reduction="sum", ignore_index=-100)
 
 
-def gradients_of(model: Modular, batches: Any) -> dict[str, Tensor]:
-    """By the way of training: accumulated over micro-batches."""
+def gradients_of(model: Modular, batches: Any, *, targets: int | None = None) -> dict[str, Tensor]:
+    """By the way of training: accumulated over micro-batches, of which a rank may have a part of a step's `targets`."""
 
     def objective(batch: Any) -> LossOutput:
         model.scale_gradients(batch.factors)
@@ -67,7 +68,7 @@ def gradients_of(model: Modular, batches: Any) -> dict[str, Tensor]:
         return LossOutput(total, total.detach())
 
     model.zero_grad()
-    accumulate(objective, batches)
+    accumulate(objective, batches, targets=None if targets is None else torch.tensor(float(targets)))
     fill_missing(list(model.parameters()))
     return {name: weight.grad.clone() for name, weight in model.named_parameters() if weight.grad is not None}
 
@@ -113,6 +114,18 @@ def test_the_gradient_of_each_component_is_the_same_however_the_step_is_cut(
         assert found.keys() == expected.keys()
         for key, gradient in found.items():
             assert float((gradient - expected[key]).norm()) <= 1e-6 * max(norm, 1.0), key
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ranks_that_share_the_micro_batches_of_a_step_sum_to_its_gradient(ranks: int) -> None:
+    model = modular(mean_over="component")
+    window = window_of([(3, 4, 0), (5, 6, 1), (2, 7, 1), (4, 4, 3), (8, 8, 2)])
+    packing = packing_of(model, window.num_targets)
+    batches = packing.cut_at(window, 0)
+    shares = [gradients_of(model, hand, targets=window.num_targets) for hand in deal(batches, ranks)]
+    for name, expected in written_out(model, window, packing).items():
+        total = sum((share[name] for share in shares[1:]), shares[0][name])
+        assert torch.allclose(total, expected, atol=1e-6), name
 
 
 def test_a_component_without_targets_in_a_step_has_a_gradient_of_zero() -> None:
