@@ -1,12 +1,13 @@
 """Settings of a modular model: what is refused, with the fix, and what corpora have from their directions."""
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.modular_run import MODEL
-from trimtab.config.load import load_recipe
+from trimtab.config.load import load_recipe, parse_recipe
 from trimtab.config.modular_model import ModularModel
 from trimtab.errors import InputError
 
@@ -96,3 +97,14 @@ def test_a_resolved_recipe_loads_again() -> None:
     assert isinstance(model, ModularModel)
     assert (model.encoder_layers, model.decoder_layers) == (2, 1)
     assert load_recipe(recipe.model_dump(mode="json", exclude_none=True)).recipe == recipe
+
+
+def test_the_recipe_of_the_guide_loads_and_so_does_that_of_the_repository() -> None:
+    root = Path(__file__).parent.parent.parent
+    page = (root / "docs" / "how_to" / "many_languages.md").read_text(encoding="utf-8")
+    written = parse_recipe(page.split("```yaml\n")[1].split("```")[0]).recipe.model
+    stored = load_recipe(root / "recipes" / "multilingual_modular.yaml").recipe.model
+    assert isinstance(written, ModularModel)
+    assert isinstance(stored, ModularModel)
+    assert (written.encoder_layers, written.decoder_layers) == (4, 3)
+    assert (stored.encoder_layers, stored.decoder_layers) == (6, 6)
