@@ -7,7 +7,7 @@ are strangers. The contract `line` in `pyproject.toml` says the same, and a test
     cli                                         one file a command, nothing heavy before it runs
     demo | averaging | replaying | vocabulary | lab | tuning   demo; checkpoint averaging; replay; vocabularies; tuning
     report                                      a run as a page, from its folder alone
-    launch | inspection | cleaning | adapters | exporting | shortlisting | serving | probing | doctor   for commands
+    launch | inspection | cleaning | adapters | exporting | shortlisting | serving | probing | doctor | multilingual
     training                                    the loop on one page, the checks before it, the records along it
     build | parts                               introduces the stages to one another; single parts for other loops
     tasks                                       what differs between tasks: data, batches, loss, checks, validation
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from trimtab.inspection import inspect_recipe as inspect_recipe
     from trimtab.launch import smoke as smoke
     from trimtab.launch import train as train
+    from trimtab.multilingual import multilingual_recipe as multilingual_recipe
     from trimtab.replaying.replay import replay as replay
     from trimtab.serving.limits import ServeLimits as ServeLimits
     from trimtab.serving.models import ServeOptions as ServeOptions
@@ -93,6 +94,7 @@ HOMES = {
     "evaluate_text": "trimtab.evaluation.texts",
     "inspect_recipe": "trimtab.inspection",
     "score": "trimtab.evaluation.pairs",
+    "multilingual_recipe": "trimtab.multilingual",
     "replay": "trimtab.replaying.replay",
     "generate": "trimtab.inference.generating",
     "load_classifier": "trimtab.tasks.classification.classifier",

@@ -19,8 +19,10 @@ from trimtab.distributed.sharding import ShardedOptimizer, Sharding, shard
 from trimtab.errors import input_error
 from trimtab.model.freeze import Unfreezing, freeze
 from trimtab.model.lora import add_lora, narrow_frozen
+from trimtab.model.modular.modular import Modular
 from trimtab.run_clock import RunClock, StopRule
 from trimtab.step.clip.build import build_clip
+from trimtab.step.clip.component import Components
 from trimtab.step.learning_rate import LearningRate
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.multipliers import multipliers_of
@@ -86,7 +88,8 @@ class Parts:
     learning_rate: LearningRate
     stop_rule: StopRule
     stepper: Stepper
-    evaluation_model: EvaluationModel
+    evaluation_model: Any
+    """An `EvaluationModel`, or what gives one part of what that copies."""
     sharding: Sharding | None = None
     """How the model is divided among ranks; None where each has all of it."""
 
@@ -227,13 +230,12 @@ def build_stepper(
         )
 
     model = objective.model
+    optimizer = optimizer_of(model) if sharding is None else ShardedOptimizer(sharding, model, optimizer_of)
     stepper = Stepper(
         objective=objective,
         loss=objective.compute_loss,
-        optimizer=optimizer_of(model)
-        if sharding is None
-        else ShardedOptimizer(sharding, model, optimizer_of),
-        clip=build_clip(step.clip),
+        optimizer=optimizer,
+        clip=build_clip(step.clip, components=components_of(model, optimizer)),
         scale=LossScale(enabled=objective.precision == "fp16_mixed", device=objective.device),
         gate=OutlierGate(recipe.guard),
         clock=clock,
@@ -247,6 +249,17 @@ def build_stepper(
         stepper.unfreezing = Unfreezing(model, stages)
         stepper.train_weights_of(0)
     return stepper
+
+
+def components_of(model: Any, optimizer: Optimizer) -> Components | None:
+    """Which component of a modular model each gradient belongs to; None for other models."""
+    if not isinstance(model, Modular):
+        return None
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    numbers = {component: number for number, component in enumerate(model.components)}
+    trained = [each for each in optimizer.parameters if each.requires_grad]
+    owners = tuple(numbers[model.component_of(names[id(each)])] for each in trained)
+    return Components(model.components, owners)
 
 
 def open_stream(

@@ -4,11 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fit.planning import pairs_recipe, text_recipe
+from tests.modular_run import MODEL as MODULAR
 from trimtab.build import freeze
 from trimtab.config.adapter import ALL_LINEAR, LoraAdapter
 from trimtab.config.decoder_model import DECODER_PRESETS, DecoderModel
 from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.model import ENCODER_DECODER_PRESETS, EncoderDecoderModel
+from trimtab.config.modular_model import ModularModel
 from trimtab.errors import InputError
 from trimtab.fit.native import names_of, native_shape, shape_of, with_adapter, with_frozen
 from trimtab.fit.plan import rounded_block, weight_bytes
@@ -17,6 +19,7 @@ from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.four_bit import four_bit_maps
 from trimtab.model.lora import add_lora
+from trimtab.model.modular.modular import Modular
 from trimtab.tasks.classification.model import SequenceClassifier
 
 
@@ -228,3 +231,17 @@ def test_a_recipe_gives_the_sizes_of_its_vocabulary():
     recipe = text_recipe(data__tokenizer={"kind": "sentencepiece", "vocabulary_size": 1000})
     assert native_shape(recipe, Vocabulary(1000, 1000)).rows == 1024
     assert native_shape(pairs_recipe(), Vocabulary(16000, 16000)).shares_source
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"embeddings": "language"}, {"tie_embeddings": "none", "norm": "rms"}]
+)
+def test_modular_models_have_as_many_parameters(changes):
+    model = ModularModel.model_validate({**MODULAR, **changes})
+    shape = shape_of(model, Vocabulary(90, 90), max_tokens=40)
+    real = Modular(model, num_ids=90, max_positions=64, seed=1)
+    assert shape.parameters == numbers(real)
+    assert [stack.layers for stack in shape.stacks] == [2, 1]
+    frozen = with_frozen(shape, ["encoder.*", "decoder.de.*"])
+    freeze(real, ("encoder.*", "decoder.de.*"))
+    assert frozen.trained == numbers(real, trained=True)

@@ -30,6 +30,8 @@ class Checkpoint:
     manifest: Manifest
     weights: Weights | None = None
     """Which of its weights the user asked for; None if it was not said."""
+    direction: str = ""
+    """Which direction of a modular model the user asked for; empty if it was not said."""
     _sound: set[str] = field(default_factory=set, repr=False, compare=False)
     """Files whose hash was already found right."""
 

@@ -1,5 +1,5 @@
 """What the user calls a checkpoint: `RUN` (its best), `RUN@last`, `RUN@500`, or the folder of a checkpoint itself; and
-which of its weights: `RUN@ema`, `RUN@500:raw`."""
+which of its weights: `RUN@ema`, `RUN@500:raw`; and which direction of a modular model: `RUN#en-de`."""
 
 import os
 import re
@@ -29,17 +29,19 @@ def resolve_checkpoint(spec: str) -> Checkpoint:
     `:ema` or `:raw` behind, or in the place of a step, it remembers which weights were asked for.
     Raises InputError, saying what exists, where there is no such run or checkpoint; Damaged where it is not sound.
     """
+    spec, direction = split_direction(spec)
     path, which, weights = _split(spec)
     with reading(path):
         if not which and (path / MANIFEST).is_file():
-            return replace(open_checkpoint(path), weights=weights)
+            return replace(open_checkpoint(path), weights=weights, direction=direction)
     run = run_at(path)
     steps = list_steps(run.checkpoints)
     if not steps:
         raise _without_checkpoints(run)
     step = _step(run.checkpoints, which)
     if step in steps:
-        return replace(open_checkpoint(run.checkpoints / step_name(step)), weights=weights)
+        found = open_checkpoint(run.checkpoints / step_name(step))
+        return replace(found, weights=weights, direction=direction)
     raise input_error(
         f"the run {path} has no checkpoint {which!r}",
         got=spec,
@@ -72,6 +74,15 @@ def _without_checkpoints(run: RunFolder) -> InputError:
         allowed=allowed,
         fix="wait for the first one, or resume the run with `trimtab train ... --resume`",
     )
+
+
+def split_direction(spec: str) -> tuple[str, str]:
+    """A name without its direction, and this: `RUN@500#en-de` is `RUN@500` and `en-de`. A folder may have a # in its
+    own name."""
+    if os.path.exists(spec) or "#" not in spec:
+        return spec, ""
+    name, _, direction = spec.rpartition("#")
+    return name, direction
 
 
 def split_weights(spec: str) -> tuple[str, Weights | None]:

@@ -7,6 +7,7 @@ import typer
 
 from trimtab.cli.completion import recipe_keys
 from trimtab.cli.numbers import Range, number_option
+from trimtab.errors import input_error
 
 RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe, as `trimtab init` writes one.")]
 Overrides = Annotated[
@@ -63,6 +64,14 @@ LengthPenalty = Annotated[
 Tag = Annotated[
     list[str] | None,
     typer.Option(metavar="TAG", help="Symbol to put before every line, as in training: <2de>; repeatable."),
+]
+Direction = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Direction of a modular model, trained or composed: en-de; or de-en/en-pt, the encoder of one and the "
+        "decoder of another.",
+    ),
 ]
 Adapter = Annotated[
     str | None,
@@ -121,3 +130,18 @@ def sized(model: Sized, *, batch_tokens: int | None, max_length: int | None) -> 
         return model
     sizable: Any = model
     return sizable.sized(batch_tokens=batch_tokens, max_length=max_length)
+
+
+def with_direction(run: str, direction: str | None) -> str:
+    """The name of a run with a direction of its modular model behind it: `RUN#en-de`. Raises InputError for a run that
+    is named with a direction already."""
+    if direction is None:
+        return run
+    if "#" in run and not Path(run).exists():
+        raise input_error(
+            f"{run}: names a direction already",
+            got=f"{run}, with --direction {direction}",
+            allowed="one of the two",
+            fix="leave --direction out",
+        )
+    return f"{run}#{direction}"

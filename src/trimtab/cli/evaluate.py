@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Json, Tag
+from trimtab.cli.arguments import DEFAULT_BEAM, Beam, Direction, Json, Tag, with_direction
 from trimtab.cli.comparison import Against, Hypotheses, Table, run_comparison
 from trimtab.cli.source_factors import Factors, factor_files
 from trimtab.errors import InputError, input_error
@@ -80,6 +80,7 @@ def evaluate(
     hypotheses: Hypotheses = None,
     against: Against = None,
     table: Table = None,
+    direction: Direction = None,
     as_json: Json = False,
 ) -> None:
     """Score translations: BLEU, chrF, loss, repetition; TER and COMET on request. For a language model: perplexity
@@ -87,6 +88,7 @@ def evaluate(
 
     `--against` compares two systems on the same lines; `--hypotheses` scores translations that exist already.
     """
+    run = None if run is None else with_direction(run, direction)
     names = [*_known(metric or []), *(["ter"] if ter else []), *(["comet"] if comet is not None else [])]
     more = names, MetricSettings(bleu_tokenizer=bleu_tokenizer, comet_model=comet or "")
     files = {"source": source, "reference": reference}
@@ -98,10 +100,7 @@ def evaluate(
         options: dict[str, Any] = {**files, "beam": beam, "tags": tag, "more": more, "as_json": as_json}
         run_comparison(run, hypotheses or [], against=against, table=table, **options)
         return
-    if table is not None:
-        raise _nothing_beside()
-    if run is None:
-        raise _no_model()
+    run = _only_one(run, table)
     if text is not None:
         others = (*files.values(), documents, tag, names, beam is not None, bleu_tokenizer != USUAL_TOKENIZER)
         _text(run, text, as_json=as_json, alone=not any(others))
@@ -111,6 +110,15 @@ def evaluate(
         _documents(run, documents, beam=beam, tags=tag, bleu_tokenizer=bleu_tokenizer, as_json=as_json)
         return
     _translations(run, beam=beam, tags=tag, more=more, as_json=as_json, factors=beside_words, **files)
+
+
+def _only_one(run: str | None, table: Path | None) -> str:
+    """The model, where none is compared with another."""
+    if table is not None:
+        raise _nothing_beside()
+    if run is None:
+        raise _no_model()
+    return run
 
 
 def _documents_alone(names: Sequence[str], *, source: Path | None, reference: Path | None) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.arguments import Json, Run, Tag
+from trimtab.cli.arguments import Direction, Json, Run, Tag, with_direction
 from trimtab.config.export_targets import target_help
 
 
@@ -38,6 +38,7 @@ def export(
         Path | None, typer.Option(metavar="FILE", help="Its translation, line by line.")
     ] = None,
     tag: Tag = None,
+    direction: Direction = None,
     as_json: Json = False,
 ) -> None:
     """Export a model for another library and verify it on 200 real lines; exit code 1 if the outputs differ."""
@@ -45,7 +46,7 @@ def export(
     from trimtab.exporting import export_model
 
     report = export_model(
-        run,
+        with_direction(run, direction),
         to=to,
         out=out,
         source=source,

@@ -4,31 +4,92 @@ import io
 import json
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from trimtab.cli.new_file import write_new
 from trimtab.config.starter import init_recipe
 from trimtab.config.task_facts import Task
+from trimtab.errors import input_error
+
+USUAL_TEMPERATURE = 5.0
+
+
+Kind = Literal[Task, "multilingual"]
+"""A task, or the translation between many languages."""
 
 
 def init(
-    kind: Annotated[Task, typer.Argument(metavar="KIND", help="What to train.")] = "translation",
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to train.")] = "translation",
+    languages: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="LANGUAGES", help="With multilingual, the languages to translate between: en de pt."
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="With multilingual, where the corpora are: train.en beside train.de."
+        ),
+    ] = None,
+    temperature: Annotated[
+        float | None,
+        typer.Option(
+            min=1.0,
+            max=1000,
+            help="With multilingual, how far sizes of corpora are evened out; 5, and 1 for not at all.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="File to write, which must not exist; by default stdout."),
     ] = None,
 ) -> None:
     """Write a commented recipe to start from."""
-    text = init_recipe(kind)
+    if kind == "multilingual":
+        text = _multilingual(languages or [], data, temperature=temperature, out=out)
+    else:
+        _refuse_languages(kind, languages or [], others=data is not None or temperature is not None)
+        text = init_recipe(kind)
     if out is None:
         typer.echo(text, nl=False)
         return
     write_new(out, text)
     typer.echo(
-        f"{out}: put your files under `data`, then `trimtab train {quote(str(out))} --smoke`", err=True
+        f"{out}: {'look through it' if kind == 'multilingual' else 'put your files under `data`'}, then "
+        f"`trimtab train {quote(str(out))} --smoke`",
+        err=True,
     )
+
+
+def _multilingual(
+    languages: list[str], data: Path | None, *, temperature: float | None, out: Path | None
+) -> str:
+    from trimtab.cli.live_panel import training_progress
+    from trimtab.multilingual import multilingual_recipe
+
+    if data is None:
+        raise input_error(
+            "init multilingual: no folder of corpora",
+            got="no --data",
+            allowed="--data DIR",
+            fix="write `trimtab init multilingual en de pt --data DIR`",
+        )
+    chosen = USUAL_TEMPERATURE if temperature is None else temperature
+    with training_progress() as progress:
+        return multilingual_recipe(languages, data=data, temperature=chosen, out=out, progress=progress)
+
+
+def _refuse_languages(kind: Task, languages: list[str], *, others: bool) -> None:
+    if languages or others:
+        raise input_error(
+            f"init {kind}: takes no languages, no folder and no temperature",
+            got=" ".join(languages) or "--data or --temperature",
+            allowed="`trimtab init multilingual LANGUAGES --data DIR`",
+            fix=f"leave them out, or write `multilingual` in place of {kind}",
+        )
 
 
 def demo(

@@ -14,6 +14,7 @@ from trimtab.cli.arguments import (
     BatchTokens,
     Beam,
     Device,
+    Direction,
     LengthPenalty,
     MaxLength,
     Output,
@@ -22,6 +23,7 @@ from trimtab.cli.arguments import (
     Threads,
     sized,
     take_threads,
+    with_direction,
 )
 from trimtab.cli.candidate_options import (
     Candidates,
@@ -120,17 +122,18 @@ def translate(
     threads: Threads = None,
     batch_tokens: BatchTokens = None,
     max_length: MaxLength = None,
+    direction: Direction = None,
 ) -> None:
     """Translate text, line by line."""
-    alone = {"--n-best": n_best, "--prefix": prefix, "--prefix-file": prefix_file, "--rerank": rerank}
-    alone |= {"--glossary": glossary, "--alignments": alignments, "--shortlist": shortlist, "--mbr": mbr}
-    _check_words(runs, documents, alone, sample=sample)
+    runs = [with_direction(run, direction) for run in runs]
+    named = {"--prefix-file": prefix_file, "--shortlist": shortlist, "--glossary": glossary}
+    alone = {"--n-best": n_best, "--prefix": prefix, "--rerank": rerank, "--mbr": mbr, **named}
+    _check_words(runs, documents, {**alone, "--alignments": alignments}, sample=sample)
     choice = choice_of(mbr, rerank, candidates=candidates, n_best=n_best, reverse_tags=reverse_tag)
     drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "epsilon": epsilon, "seed": seed}
     sampling = choice.sampling(sample, beam=beam, **drawn)
     beside_words = factor_files(factors)
-    files = {"--input": source, "--prefix-file": prefix_file, "--shortlist": shortlist}
-    files |= {"--glossary": glossary, **options_of(beside_words)}
+    files = {"--input": source, **named, **options_of(beside_words)}
     check_outputs(output, alignments, inputs=files, models=runs)
     with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
         shaped = {"length_penalty": length_penalty, "stop": stop, "no_repeat_ngram": no_repeat_ngram}

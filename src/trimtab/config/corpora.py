@@ -79,6 +79,10 @@ class ParallelFiles(Settings):
     `|` as in files of Marian, `￨` as in those of OpenNMT."""
     tags: tuple[str, ...] = ()
     """Symbols put before each source line, such as `<ui>`; each becomes one piece of the vocabulary."""
+    direction: str = ""
+    """With `model: {kind: modular}`, the direction of `model.directions` that its pairs are of, from `source` to
+    `target`; of a validation set by default the one of the same name. Its tags are those of the direction unless it has
+    its own."""
 
     @property
     def kind(self) -> FilesKind:
@@ -184,6 +188,9 @@ class TrainCorpus(ParallelFiles):
     """Also train from target to source, on the same files; `tags` and `reverse_tags` then select the direction."""
     reverse_tags: tuple[str, ...] = ()
     """Symbols put before each target line when it is the source: `tags: [<2de>], reverse_tags: [<2en>]`."""
+    reverse_direction: str = ""
+    """With `both_directions` and a `direction`, that of the pairs from `target` to `source`; by default the one whose
+    name has the halves of `direction` exchanged, `de-en` for `en-de`."""
     alignments: str | None = None
     """Path of word alignments (plain, .gz, .xz or .zst) for `loss.guided_alignment`: a line for each pair, such as
     `0-0 1-2`, in the Pharaoh format that fast_align and eflomal write, for the words between white space."""
@@ -206,10 +213,11 @@ class TrainCorpus(ParallelFiles):
 
     @model_validator(mode="after")
     def _directions_differ(self) -> "TrainCorpus":
-        if self.both_directions and self.tags == self.reverse_tags:
+        if self.both_directions and self.tags == self.reverse_tags and not self.direction:
             raise ValueError(
                 f"reverse_tags: got {list(self.reverse_tags)!r}, the same as tags; with both_directions the model must "
-                "know in which direction to translate, as in tags: ['<2de>'], reverse_tags: ['<2en>']"
+                "know in which direction to translate, as in tags: ['<2de>'], reverse_tags: ['<2en>']; with a modular "
+                "model, name the `direction`"
             )
         if self.reverse_tags and not self.both_directions:
             raise ValueError("reverse_tags: given, but both_directions is false")

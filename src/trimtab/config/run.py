@@ -17,6 +17,8 @@ from trimtab.config.freezing import Frozen, stages_of
 from trimtab.config.guard import GuardConfig
 from trimtab.config.loss import LossConfig
 from trimtab.config.model import EncoderDecoderModel
+from trimtab.config.modular_data import with_direction_defaults
+from trimtab.config.modular_model import ModularModel
 from trimtab.config.parallel import DataParallel, Parallel
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.settings import Settings, refused
@@ -34,6 +36,7 @@ Weights = Literal["raw", "ema"]
 
 Model = Annotated[
     EncoderDecoderModel
+    | ModularModel
     | DecoderModel
     | PretrainedModel
     | TransformersModel
@@ -186,7 +189,7 @@ class Recipe(Settings):
     @model_validator(mode="before")
     @classmethod
     def _defaults_of_the_task(cls, value: Any) -> Any:
-        return with_task_defaults(value)
+        return with_direction_defaults(with_task_defaults(value))
 
     @property
     def facts(self) -> TaskFacts:

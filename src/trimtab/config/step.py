@@ -47,13 +47,23 @@ class ClipAdaptive(Settings):
     """Number of updates until then."""
 
 
+class ClipComponent(Settings):
+    """Scales the gradient of each component of a modular model down to a norm of `at`, each by itself. This changes the
+    direction of the whole gradient, so the run logs its cosine with the gradient before clipping (`clip_cosine`), and
+    how often each component was clipped (`n_clips`)."""
+
+    kind: Literal["component"] = "component"
+    at: float = Field(default=1.0, gt=0)
+    """Maximum norm of the gradient of a component."""
+
+
 class ClipOff(Settings):
     """Measures the gradient norm without changing the gradient."""
 
     kind: Literal["off"] = "off"
 
 
-Clip = Annotated[ClipGlobalNorm | ClipAdaptive | ClipOff, Field(discriminator="kind")]
+Clip = Annotated[ClipGlobalNorm | ClipAdaptive | ClipComponent | ClipOff, Field(discriminator="kind")]
 
 
 Precision = Literal["auto", "fp32", "tf32", "bf16_mixed", "fp16_mixed", "bf16"]

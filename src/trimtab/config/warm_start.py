@@ -77,6 +77,8 @@ def _model(given: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
         return {**given}
     written = {*given, *(key for short in given for key in SHORT_FOR.get(short, ()))}
     left_out = {*NOT_TAKEN, *written, *(SIZES if "preset" in given else ())}
+    if old.get("kind") == "modular":  # they follow from the directions
+        left_out |= {"encoder_layers", "decoder_layers"}
     return {**{key: value for key, value in old.items() if key not in left_out}, **given}
 
 

@@ -68,7 +68,7 @@ def evaluate(
     pairs = [corpus.pair(line) for line in range(len(corpus))]
     sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     model = open_model(run) if model is None else model
-    tags = meant_tags(tags, model.tokenizers.source, config=model.recipe.data)
+    tags = meant_tags(tags or model.tags, model.tokenizers.source, config=model.recipe.data)
     translator = model.translator(search=Search(beam=beam, length_penalty=length_penalty), tags=tags)
     started = time.perf_counter()
     outputs = translator.translate(sources)

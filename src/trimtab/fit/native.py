@@ -9,6 +9,7 @@ from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.freezing import patterns_of
 from trimtab.config.model import EncoderDecoderModel
+from trimtab.config.modular_model import ModularModel
 from trimtab.config.positions import PositionSettings, RelativeBias
 from trimtab.config.run import Model, Recipe
 from trimtab.errors import InputError, input_error
@@ -38,6 +39,8 @@ def shape_of(model: Model, vocabulary: Vocabulary, *, max_tokens: int) -> Shape:
     """The shape of a model that reads at most `max_tokens` tokens of this vocabulary."""
     positions = rounded(max_tokens)
     match model:
+        case ModularModel():
+            return _modular(model, vocabulary, positions)
         case EncoderDecoderModel():
             return _encoder_decoder(model, vocabulary, positions)
         case DecoderModel():
@@ -140,6 +143,43 @@ def _encoder_decoder(model: EncoderDecoderModel, vocabulary: Vocabulary, positio
         buffers=buffers,
         padded=model.needs_padding,
     )
+
+
+def _modular(model: ModularModel, vocabulary: Vocabulary, positions: int) -> Shape:
+    """All weights of the components, beside the layers of the deepest direction: a micro-batch runs through one."""
+    names = list(model.directions)
+    routes = {name: model.route(name) for name in names}
+    deepest = max(
+        routes.values(), key=lambda each: sum(len(part.numbers) for part in (*each.encoder, *each.decoder))
+    )
+    one = _encoder_decoder(model.plain(deepest), vocabulary, positions)
+    rows = rounded(vocabulary.target)
+    read = {model.tables(route.source) for route in routes.values()}
+    written = {model.tables(route.target) for route in routes.values()}
+    tied = model.tie_embeddings
+    counts = {"embeddings": len(read | written if tied == "all" else written)}
+    counts["source_embeddings"] = 0 if tied == "all" else len(read)
+    weights = [
+        Weights(name, (rows, model.dim), "embedding", count) for name, count in counts.items() if count
+    ]
+    if tied == "none":
+        weights.append(Weights("outputs", (rows, model.dim), "output", len(written)))
+    weights += [each for each in one.weights if each.part == "position"]
+    for side, own, settings in (
+        ("encoder", model.encoder, model.source_position_settings),
+        ("decoder", model.decoder, model.target_position_settings),
+    ):
+        layer = _layer_of(own, settings, cross=side == "decoder")
+        last = {
+            (route.encoder if side == "encoder" else route.decoder)[-1].component for route in routes.values()
+        }
+        for component, layers in (
+            model.encoder_components if side == "encoder" else model.decoder_components
+        ).items():
+            weights += _of_side(f"{side}.{component}", layer_weights(layer, layers, bias=model.bias))
+            if layer.norm_first and component in last:
+                weights += norm_weights(f"{side}.{component}.norm", model.norm, model.dim)
+    return replace(one, weights=tuple(weights))
 
 
 def _classifier(model: EncoderModel, vocabulary: Vocabulary, positions: int) -> Shape:

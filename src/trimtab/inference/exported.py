@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
+from typing import ClassVar
 
 import torch
 
@@ -44,6 +45,8 @@ from trimtab.types import Ragged
 class ExportedModel:
     """An export with what belongs to it; the counterpart of `LoadedModel`."""
 
+    tags: ClassVar[tuple[str, ...]] = ()
+    """None are put before lines unless they are named."""
     name: str
     recipe: Recipe
     engine: Engine

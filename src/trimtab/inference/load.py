@@ -14,6 +14,8 @@ from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.given_path import RUN, path_text
 from trimtab.config.load import load_recipe
+from trimtab.config.modular_model import ModularModel
+from trimtab.config.modular_routes import named_route
 from trimtab.config.run import Recipe
 from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.data.tags import check_tags, unlike_training
@@ -40,8 +42,9 @@ from trimtab.model.lora import (
     merged_copy,
     merged_weights,
 )
+from trimtab.model.modular.modular import Modular
 from trimtab.model.pretrained import fill_pretrained
-from trimtab.model.text_model import build_model
+from trimtab.model.text_model import POSITIONS_MULTIPLE, build_model
 from trimtab.types import Translates
 
 
@@ -53,6 +56,8 @@ class LoadedModel:
     checkpoint: Checkpoint
     model: Model
     tokenizers: Tokenizers
+    tags: tuple[str, ...] = ()
+    """Put before each line where no others are named: those of the direction of a modular model."""
 
     def __repr__(self) -> str:
         size = f"{self.model.num_parameters() / 1e6:.1f}M parameters"
@@ -110,10 +115,58 @@ class LoadedModel:
     def look_at(self, tags: Sequence[str]) -> tuple[str, ...]:
         """The tags as the vocabulary spells them. Logs a warning where no line of the training was tagged so; raises
         InputError for a tag that is none."""
-        tags = check_tags(tags, self.tokenizers.source, config=self.recipe.data)
+        tags = check_tags(tags or self.tags, self.tokenizers.source, config=self.recipe.data)
         for finding in unlike_training(tags, self.recipe.data):
             log_finding(finding)
         return tags
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModular:
+    """A checkpoint's modular model, whole."""
+
+    recipe: Recipe
+    checkpoint: Checkpoint
+    model: Modular
+    tokenizers: Tokenizers
+
+
+def load_modular(spec: Path | str, *, device: str | None = None) -> LoadedModular:
+    """The whole modular model of `RUN`, `RUN@last` or `RUN@500` in float32. Raises InputError as `load_model` does, and
+    for a run whose model is none."""
+    checkpoint = resolve_checkpoint(path_text(spec, name="run", allowed=RUN))
+    run = RunFolder(checkpoint.run)
+    recipe = load_recipe(run.recipe).recipe
+    if not isinstance(recipe.model, ModularModel):
+        raise input_error(
+            f"{run.path}: its model is not modular",
+            got=f"`model.kind: {recipe.model.kind}`",
+            allowed="a run with `model.kind: modular`",
+            fix="name another run",
+        )
+    tokenizers = load_tokenizers(run.tokenizer)
+    check_tokenizers(tokenizers, run, checkpoint)
+    longest = -(-recipe.data.max_tokens // POSITIONS_MULTIPLE) * POSITIONS_MULTIPLE
+    model = Modular(recipe.model, num_ids=tokenizers.target.num_ids, max_positions=longest, seed=recipe.seed)
+    load_weights(model, run, chosen_weights(checkpoint, recipe), checkpoint=checkpoint)
+    return LoadedModular(recipe, checkpoint, model.to(choose_device(device)).eval(), tokenizers)
+
+
+def load_direction(spec: Path | str, *, device: torch.device) -> LoadedModel:
+    """A direction of a modular model as the translator that it is, such as `RUN#en-de`; see `named_route` for what a
+    direction may be called. On a GPU in half precision."""
+    whole = load_modular(spec, device="cpu")
+    try:
+        route, recipe, tags = named_route(whole.recipe, whole.checkpoint.direction)
+    except InputError as error:
+        raise InputError(
+            *(replace(each, what=f"{whole.checkpoint.run}: {each.what}") for each in error.problems)
+        ) from None
+    model: Model = whole.model.translator_of(route)
+    kernel = "padded" if recipe.model.needs_padding else "varlen"
+    return LoadedModel(
+        recipe, whole.checkpoint, ready_on(device, model, kernel=kernel), whole.tokenizers, tags
+    )
 
 
 def load_model(
@@ -133,6 +186,17 @@ def load_model(
     recipe = load_recipe(run.recipe).recipe
     if not recipe.facts.writes_text:
         raise writes_nothing(recipe, run)
+    if isinstance(recipe.model, ModularModel):
+        if adapter is not None:
+            raise _no_adapter(run, adapter)
+        return load_direction(spec, device=place)
+    if checkpoint.direction:
+        raise input_error(
+            f"{run.path}: only a modular model has directions",
+            got=f"#{checkpoint.direction}, of a run with `model.kind: {recipe.model.kind}`",
+            allowed="the run without a direction",
+            fix="leave it out; `--tag` chooses among the directions of one model with tags",
+        )
     if base is not None:
         recipe = with_base(recipe, base)
     tokenizers = load_tokenizers(run.tokenizer)
@@ -147,6 +211,15 @@ def load_model(
         put_adapter(model, Path(adapter), base=str(spec), sha256=weights_sha256(checkpoint, recipe))
     kernel = "padded" if recipe.model.needs_padding else "varlen"
     return LoadedModel(recipe, checkpoint, ready_on(place, model, kernel=kernel), tokenizers)
+
+
+def _no_adapter(run: RunFolder, adapter: str) -> InputError:
+    return input_error(
+        f"{run.path}: a modular model takes no adapter",
+        got=f"--adapter {adapter}",
+        allowed="none",
+        fix="leave it out",
+    )
 
 
 def with_base(recipe: Recipe, base: Path) -> Recipe:

@@ -24,6 +24,7 @@ from trimtab.metrics.metric import (
     ReadingMetric,
     TranslationMetric,
 )
+from trimtab.metrics.off_target import OFF_TARGET
 from trimtab.metrics.perplexity import BITS_PER_BYTE, BYTE_PERPLEXITY, PERPLEXITY
 from trimtab.metrics.ter import TER
 from trimtab.metrics.wer import WER
@@ -37,6 +38,7 @@ METRICS: tuple[Metric, ...] = (
     CHRF,
     CHRFPP,
     TER,
+    OFF_TARGET,
     ACCURACY,
     MACRO_F1,
     CER,

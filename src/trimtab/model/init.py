@@ -28,6 +28,21 @@ def init_weights(model: nn.Module, config: ModelConfig, *, seed: int) -> None:
     512 wide. The gain of its last norm therefore starts at FIRST_GAIN / dim^1/2, and the first loss is near
     ln(vocabulary).
     """
+    fill_weights(model, config, seed=seed)
+    if config.norm_position == "before":
+        begin_small(model.decoder.norm, config)
+
+
+@torch.no_grad()
+def begin_small(norm: nn.Module, config: ModelConfig) -> None:
+    """Lowers the gain of the last norm of a decoder; see `init_weights`."""
+    assert isinstance(norm.weight, nn.Parameter), "a norm has a gain"
+    norm.weight.fill_(min(1.0, FIRST_GAIN / math.sqrt(config.dim)))
+
+
+@torch.no_grad()
+def fill_weights(model: nn.Module, config: ModelConfig, *, seed: int) -> None:
+    """The same without that gain: of the layers of an encoder those whose names begin so, of a decoder all others."""
     generator = torch.Generator().manual_seed(seed)
     writers = 2 * config.encoder_layers, 3 * config.decoder_layers
     for name, module in model.named_modules():
@@ -50,8 +65,6 @@ def init_weights(model: nn.Module, config: ModelConfig, *, seed: int) -> None:
             case nn.Embedding():
                 values = torch.randn(module.weight.shape, generator=generator) / math.sqrt(config.dim)
                 module.weight.copy_(values)
-    if config.norm_position == "before":
-        model.decoder.norm.weight.fill_(min(1.0, FIRST_GAIN / math.sqrt(config.dim)))
 
 
 def xavier(linear: nn.Linear, *, width: int, gain: float, generator: torch.Generator) -> None:

@@ -5,6 +5,7 @@ from typing import assert_never
 
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.model import EncoderDecoderModel
+from trimtab.config.modular_model import ModularModel
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.module.causal import CausalModule
@@ -28,6 +29,8 @@ def model_of(
     """The model with its first weights, a function of the seed. A decoder alone has one vocabulary, of `num_ids`, and
     no source with `factors`."""
     match config:
+        case ModularModel():
+            raise AssertionError("it is built by its own task, and loaded as the translator of a direction")
         case EncoderDecoderModel():
             return EncoderDecoder(
                 config,

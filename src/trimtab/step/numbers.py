@@ -73,3 +73,4 @@ class Measures(NamedTuple):
     clipped: Float[Tensor, ""]
     skip_reason: Int[Tensor, ""]
     truncated: Float[Tensor, ""] | None
+    clip_details: Float[Tensor, "numbers"] | None = None

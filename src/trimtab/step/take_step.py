@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.step.accumulate import accumulate
-from trimtab.step.clip.protocol import Clip
+from trimtab.step.clip.protocol import Clip, ReportsDetails
 from trimtab.step.judge import judge, must_skip
 from trimtab.step.loss_scale import LossScale
 from trimtab.step.numbers import Counts, Measures, StepNumbers
@@ -82,6 +83,7 @@ def step_on_device(
     total = accumulate(objective, batches, targets=numbers.targets, scale=scale)
     if numbers.ranks.world_size > 1:
         total = summed(total, parameters, numbers.ranks)
+    fill_missing(parameters)
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     grad_norm, clipped = clip(gradients, unscale=scale.inverse)
     skip_reason = judge(total, grad_norm, scale=scale, gate=gate)
@@ -95,7 +97,18 @@ def step_on_device(
         gate.after(skipped)
     for parameter in parameters:
         parameter.grad = None
-    return Measures(total.loss, total.objective.detach(), grad_norm, clipped, skip_reason, total.truncated)
+    details = clip.details() if isinstance(clip, ReportsDetails) else None
+    return Measures(
+        total.loss, total.objective.detach(), grad_norm, clipped, skip_reason, total.truncated, details
+    )
+
+
+def fill_missing(parameters: Sequence[Tensor]) -> None:
+    """A gradient of zero where none came, as for a component of a modular model in a step without its directions: so
+    every step updates the same weights, however it is cut, recorded or dealt to ranks."""
+    for parameter in parameters:
+        if parameter.grad is None and parameter.requires_grad:
+            parameter.grad = torch.zeros_like(parameter)
 
 
 def report_of(measures: Measures, counts: Counts, *, learning_rate: float) -> StepReport:

@@ -10,6 +10,7 @@ from trimtab.progress import Progress
 from trimtab.tasks.classification.task import CLASSIFICATION
 from trimtab.tasks.language_model.task import LANGUAGE_MODEL
 from trimtab.tasks.task import Task
+from trimtab.tasks.translation.modular_task import MODULAR
 from trimtab.tasks.translation.task import TRANSLATION
 
 
@@ -17,7 +18,7 @@ def task_of(recipe: Recipe) -> Task:
     """What the recipe's task brings to a run."""
     match recipe.task:
         case "translation":
-            return TRANSLATION
+            return MODULAR if recipe.model.kind == "modular" else TRANSLATION
         case "language_model":
             return LANGUAGE_MODEL
         case "classification":

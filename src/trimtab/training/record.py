@@ -176,6 +176,9 @@ class Recorder:
             line |= metrics_of(
                 of_step, skip_reason, learning_rate=each.report.learning_rate, updates=state.updates
             )
+            if each.report.clip_details is not None:
+                clip: Any = self.parts.stepper.clip
+                line |= clip.named(each.report.clip_details.tolist())
             line |= {"tokens_per_second": round(rate, 1), "seconds": round(state.seconds, 3), **memory}
             self.logger.step(line)
             self.judge.judge(each.window, skip_reason, line, position=each.position)

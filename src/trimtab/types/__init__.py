@@ -13,6 +13,7 @@ from trimtab.types.decoding import DecoderSession as DecoderSession
 from trimtab.types.decoding import FeedsAtOnce as FeedsAtOnce
 from trimtab.types.decoding import SearchesItself as SearchesItself
 from trimtab.types.decoding import Translates as Translates
+from trimtab.types.directed_batch import DirectedBatch as DirectedBatch
 from trimtab.types.global_batch import DroppedExample as DroppedExample
 from trimtab.types.global_batch import GlobalBatch as GlobalBatch
 from trimtab.types.packed_batch import IGNORE as IGNORE

@@ -50,6 +50,8 @@ class StepReport:
     num_tokens: int
     truncated: Float[Tensor, ""] | None = None
     """How many targets were left out of the objective."""
+    clip_details: Float[Tensor, "numbers"] | None = None
+    """What a clip has to tell besides; its `named` says what the numbers are."""
 
     @property
     def skipped(self) -> Float[Tensor, ""]:

@@ -69,11 +69,18 @@ node_rank: 0
 """
 
 
-def test_tasks_that_differ_by_decoder_get_tags():
+def test_tasks_that_differ_by_decoder_are_directions():
     data = recipe(DECODERS).data
+    assert [corpus.direction for corpus in data.train] == ["en-de", "en-fr"]
+    assert [valid.direction for valid in data.valid.values()] == ["en-de", "en-fr"]
+
+
+def test_tasks_whose_stacks_cannot_be_read_get_tags():
+    unread = DECODERS.replace("enc_layers: [3]\ndec_layers: [3]\n", "")
+    data = recipe(unread).data
     assert [corpus.tags for corpus in data.train] == [("<2de>",), ("<2fr>",)]
     assert [valid.tags for valid in data.valid.values()] == [("<2de>",), ("<2fr>",)]
-    assert any("tag of its target" in note for note in made(DECODERS).notes)
+    assert any("tag of its target" in note for note in made(unread).notes)
 
 
 def test_tasks_of_one_target_get_none():

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from trimtab.checks.conversion.draft import Draft, scalar
+from trimtab.checks.conversion.modular import modules_of
 from trimtab.checks.conversion.source_factors import opennmt_separator, write_features
 from trimtab.checks.kinds.concept_map import text_list
 from trimtab.checks.kinds.signs import mapping
@@ -72,13 +73,15 @@ def _write_train(draft: Draft, corpora: list[Corpus]) -> None:
     training = [corpus for corpus in corpora if corpus.name != VALID]
     written = [corpus for corpus in training if len(corpus.files("path_src", "path_tgt")) == 2]
     seen: set[tuple[str, ...]] = set()
-    tags = _target_tags(training)
+    modules = modules_of(draft)
+    tags = {} if modules else _target_tags(training)
     for corpus in written:
         files = tuple(corpus.files("path_src", "path_tgt").values())
         if files in seen:
             draft.note(f"{corpus.key} has the files of another corpus, and is left out")
         else:
-            _write_corpus(draft, corpus, tags.get(corpus.name, ""))
+            direction = modules.of_task.get(corpus.name, "") if modules else ""
+            _write_corpus(draft, corpus, tags.get(corpus.name, ""), direction=direction)
         seen.add(files)
     if tags:
         draft.note(
@@ -101,7 +104,7 @@ def _write_train(draft: Draft, corpora: list[Corpus]) -> None:
     else:
         for corpus in written:
             draft.account(draft.run.keys.get(f"{corpus.key}.weight"))
-    if any("enc_sharing_group" in corpus.sides for corpus in written):
+    if not modules and any("enc_sharing_group" in corpus.sides for corpus in written):
         draft.note(
             "all tasks share one encoder and one decoder here; groups that share parts have no counterpart"
         )
@@ -123,11 +126,13 @@ def _target(corpus: Corpus) -> str:
     return name if re.fullmatch(r"\w+", name) else ""
 
 
-def _write_corpus(draft: Draft, corpus: Corpus, target: str) -> None:
+def _write_corpus(draft: Draft, corpus: Corpus, target: str, *, direction: str = "") -> None:
     for side in ("path_src", "path_tgt", "transforms", "src_tgt"):
         draft.account(draft.run.keys.get(f"{corpus.key}.{side}"))
     files = corpus.files("path_src", "path_tgt")
-    more = _more(_tags(draft, corpus) or ([target] if target else []))
+    # A direction has the tags of its corpora.
+    more = f", direction: {scalar(direction)}" if direction else ""
+    more = more or _more(_tags(draft, corpus) or ([target] if target else []))
     draft.say(f"- {_pair(files, more + opennmt_separator(draft))}", level=2, comment=corpus.key)
 
 
@@ -170,16 +175,27 @@ def _write_valid(draft: Draft, corpora: list[Corpus]) -> None:
     if len(sets) == 1:
         corpus, files = next(iter(sets.values()))
         tag = _target_tags([each for each in corpora if each.name != VALID]).get(corpus.name)
-        more = _more([tag] if tag else []) + opennmt_separator(draft)
+        more = _direction(draft, corpus.name, is_one=True) or _more([tag] if tag else [])
+        more += opennmt_separator(draft)
         draft.say(f"valid: {_pair(files, more)}", level=1, comment=corpus.key)
         _account_valid(draft, corpus)
         return
     draft.say("valid:", level=1)
     tags = _target_tags([corpus for corpus in corpora if corpus.name != VALID])
     for name, (corpus, files) in sets.items():
-        more = _more([tags[name]] if name in tags else []) + opennmt_separator(draft)
+        more = _direction(draft, name) or _more(
+            [tags[name]] if name in tags and not modules_of(draft) else []
+        )
+        more += opennmt_separator(draft)
         draft.say(f"{scalar(name)}: {_pair(files, more)}", level=2, comment=corpus.key)
         _account_valid(draft, corpus)
+
+
+def _direction(draft: Draft, name: str, *, is_one: bool = False) -> str:
+    """The direction of the validation set of a task; nothing where its name says it."""
+    modules = modules_of(draft)
+    direction = modules.of_task.get(name, "") if modules else ""
+    return f", direction: {scalar(direction)}" if direction and (is_one or direction != name) else ""
 
 
 def _account_valid(draft: Draft, corpus: Corpus) -> None:

@@ -4,6 +4,7 @@ from typing import Any, cast, get_args
 
 from trimtab.checks.conversion import nmt
 from trimtab.checks.conversion.draft import Draft, number
+from trimtab.checks.conversion.modular import modules_of, write_directions
 from trimtab.checks.conversion.source_factors import appends_factors
 from trimtab.config.positions import EncoderPositions
 
@@ -35,13 +36,15 @@ SIZES = ("hidden_size", "heads", "layers", "feed_forward")
 def write_model(draft: Draft) -> None:
     """Writes the sizes where all four are known and fit together, else a preset."""
     values = {name: draft.run.value(name) for name in SIZES}
+    modules = modules_of(draft)
     draft.say("model:")
-    draft.say("kind: encoder_decoder", level=1)
+    draft.say(f"kind: {'modular' if modules else 'encoder_decoder'}", level=1)
     if problem := _misfit(values):
-        draft.say("preset: base", level=1, comment=f"{problem}: 512 wide, 8 heads, 6 + 6 layers")
+        layers = "" if modules else ", 6 + 6 layers"
+        draft.say("preset: base", level=1, comment=f"{problem}: 512 wide, 8 heads{layers}")
         draft.note(f"{problem}; the preset base is used instead")
     else:
-        _write_sizes(draft)
+        _write_sizes(draft, is_modular=modules is not None)
     dropout = draft.take("dropout")
     if dropout is not None and 0 <= dropout.value < 1:
         draft.put("dropout", dropout.value, level=1, source=dropout)
@@ -59,6 +62,8 @@ def write_model(draft: Draft) -> None:
         draft.put("norm", NORMS[norm.value], level=1, source=norm)
     _write_activation(draft)
     _write_tying(draft)
+    if modules is not None:
+        write_directions(draft, modules)
     draft.account(draft.run.setting("shared_vocabulary"))
     write_start(draft)
 
@@ -84,10 +89,17 @@ def _misfit(values: dict[str, Any]) -> str:
     return ""
 
 
-def _write_sizes(draft: Draft) -> None:
+def _write_sizes(draft: Draft, *, is_modular: bool = False) -> None:
     for key, concept in (("dim", "hidden_size"), ("heads", "heads")):
         setting = draft.take(concept)
         draft.put(key, setting.value if setting is not None else None, level=1, source=setting)
+    if not is_modular:
+        _write_layers(draft)
+    feed = draft.take("feed_forward")
+    draft.put("feed_forward", feed.value if feed is not None else None, level=1, source=feed)
+
+
+def _write_layers(draft: Draft) -> None:
     layers = draft.take("layers")
     number_of_layers = layers.value if layers is not None else 6
     sides = {
@@ -102,8 +114,6 @@ def _write_sizes(draft: Draft) -> None:
     for key, side in sides.items():
         own = _sum_of(side.value) if side is not None and whole is None else None
         draft.put(key, own or number_of_layers, level=1, source=side if own else layers)
-    feed = draft.take("feed_forward")
-    draft.put("feed_forward", feed.value if feed is not None else None, level=1, source=feed)
 
 
 def _sum_of(value: Any) -> int | None:

@@ -46,6 +46,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
         target, tags = run.written(f"{start}.target"), run.written(f"{start}.tags")
         if target is None or not isinstance(target.value, str) or (tags is not None and tags.value):
             continue
+        if run.written(f"{start}.direction") is not None:
+            continue  # of a modular model, whose directions have components or tags of their own
         targets.setdefault(setting.value, set()).add(target.value)
         first.setdefault(setting.value, setting)
     for source, found in targets.items():

@@ -7,6 +7,7 @@ from trimtab.config.run import Recipe
 from trimtab.config.task_facts import TASKS, facts_of
 from trimtab.config.tasks.detection import box_contradictions
 from trimtab.config.tasks.guided_alignment import alignment_contradictions
+from trimtab.config.tasks.modular import modular_contradictions
 from trimtab.config.tasks.recognition import image_contradictions
 from trimtab.config.tasks.source_factors import factor_contradictions
 from trimtab.metrics.catalogue import metric_of, metrics_in
@@ -18,6 +19,7 @@ def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     yield from _metrics(recipe)
     yield from alignment_contradictions(recipe)
     yield from factor_contradictions(recipe)
+    yield from modular_contradictions(recipe)
     if not recipe.facts.reads_images:
         yield from image_contradictions(recipe)
     if not recipe.facts.finds_boxes:

@@ -29,3 +29,16 @@ class Clip(Protocol):
     def from_dict(self, saved: Mapping[str, Any]) -> None:
         """Goes on from a checkpoint."""
         ...
+
+
+@runtime_checkable
+class ReportsDetails(Protocol):
+    """A clip that has more to tell of a step than what it gives."""
+
+    def details(self) -> Float[Tensor, "numbers"] | None:
+        """Numbers, on the device; None before the first step."""
+        ...
+
+    def named(self, details: Sequence[float]) -> dict[str, Any]:
+        """These numbers by the names that `metrics.jsonl` has for them."""
+        ...

@@ -1,11 +1,13 @@
 """Checks of text before the first step for which no model runs: unknown tokens, dropped examples, blank lines, and what
 the corpora show."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from trimtab.data.corpus import Corpus
 from trimtab.data.corpus_findings import ListedPairs, corpus_findings, lines_with_zeros
 from trimtab.data.shared_passages import documents_in_training
 from trimtab.data.tags import untagged_sets
+from trimtab.data.valid_set import ValidSet
 from trimtab.finding import Finding
 from trimtab.run_findings.preflight import BLANK_VALIDATION_LINES, EXAMPLES_DROPPED, UNKNOWN_PIECES
 from trimtab.tasks.examples import Checked
@@ -18,18 +20,28 @@ BLANK_WARNING, BLANK_ERROR = 0.02, 0.5
 
 def data_checks(parts: Checked) -> Iterator[Finding]:
     """What the vocabularies, the first examples, the corpora and the validation sets show."""
+    yield from example_checks(parts)
+    yield from pair_checks(parts.datasets.corpora, list(parts.datasets.valid.values()))
+    texts = {name: v.documents for name, v in parts.datasets.valid.items() if v.documents is not None}
+    yield from lines_with_zeros([corpus for corpus in parts.datasets.corpora if corpus.has_documents])
+    yield from documents_in_training(parts.datasets.corpora, texts)
+    yield from untagged_sets(parts.recipe.data)
+
+
+def example_checks(parts: Checked) -> Iterator[Finding]:
+    """What the vocabularies, the first examples and the references show."""
     yield from unknown_pieces(parts)
     yield from dropped_examples(parts, fix=ways_to_keep(one_row=parts.examples.kind.one_row))
     yield from blank_references(parts)
     yield from symbols_are_apart(parts)
     yield from text_comes_back(parts)
-    valid = [ListedPairs(v.name, v.tags, v.sources, v.references) for v in parts.datasets.valid.values()]
-    pairs = [corpus for corpus in parts.datasets.corpora if not corpus.has_documents]
-    yield from corpus_findings(pairs, [each for each in valid if len(each)])
-    texts = {name: v.documents for name, v in parts.datasets.valid.items() if v.documents is not None}
-    yield from lines_with_zeros([corpus for corpus in parts.datasets.corpora if corpus.has_documents])
-    yield from documents_in_training(parts.datasets.corpora, texts)
-    yield from untagged_sets(parts.recipe.data)
+
+
+def pair_checks(corpora: Sequence[Corpus], valid: Sequence[ValidSet]) -> Iterator[Finding]:
+    """What corpora and validation sets of pairs in the same languages show."""
+    listed = [ListedPairs(v.name, v.tags, v.sources, v.references) for v in valid]
+    pairs = [corpus for corpus in corpora if not corpus.has_documents]
+    yield from corpus_findings(pairs, [each for each in listed if len(each)])
 
 
 def unknown_pieces(parts: Checked) -> Iterator[Finding]:

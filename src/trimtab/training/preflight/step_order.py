@@ -7,7 +7,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from trimtab.config.step import Clip as ClipConfig
-from trimtab.config.step import ClipAdaptive, ClipOff
+from trimtab.config.step import ClipAdaptive, ClipComponent, ClipGlobalNorm, ClipOff
 from trimtab.finding import Finding
 from trimtab.run_findings.built_parts import CLIPPED_TOO_LATE, GRADIENTS_LEFT_OVER
 from trimtab.step.clip.build import build_clip
@@ -69,5 +69,7 @@ def tight_clip(config: ClipConfig, *, at: float) -> tuple[ClipConfig, float | No
             return config, None
         case ClipAdaptive():
             return config.model_copy(update={"first": at}), at
+        case ClipComponent():
+            return ClipGlobalNorm(at=at), at  # the whole gradient may be longer than the bound of a component
         case _:
             return config.model_copy(update={"at": at}), at

@@ -13,6 +13,8 @@ from trimtab.run_findings.built_parts import (
     WEIGHT_DOES_NOT_MOVE,
 )
 from trimtab.step.clip.build import build_clip
+from trimtab.step.clip.component import ComponentClip
+from trimtab.step.clip.protocol import Clip
 from trimtab.step.multipliers import names_by_multiplier
 from trimtab.step.optimizer.averaged_weights import AveragedWeights
 from trimtab.step.optimizer.weight_clip import ClippedWeights
@@ -92,7 +94,7 @@ def skipped_steps_change_nothing(parts: Checked) -> Iterator[Finding]:
 
     pack = parts.examples.few()
     with weights_put_back(parts):
-        optimizer, clip = with_own_moments(parts), build_clip(parts.recipe.step.clip)
+        optimizer, clip = with_own_moments(parts), another_clip(parts)
         one_step(parts, optimizer, [pack], clip=clip, rate=1e-3)
         before = backup({**tensors_of(parts), **optimizer.state_tensors()})
         one_step(parts, optimizer, [pack], clip=clip, rate=1e-3, objective=poisoned)
@@ -102,3 +104,10 @@ def skipped_steps_change_nothing(parts: Checked) -> Iterator[Finding]:
         yield SKIPPED_STEP_CHANGES_SOMETHING.found(
             f"a step whose loss is NaN was skipped, but changed {named(sorted(changed))}"
         )
+
+
+def another_clip(parts: Checked) -> Clip:
+    """A clip of the run's kind that has learned nothing."""
+    own = parts.stepper.clip
+    components = own.components if isinstance(own, ComponentClip) else None
+    return build_clip(parts.recipe.step.clip, components=components)

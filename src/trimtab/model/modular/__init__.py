@@ -1,0 +1,1 @@
+"""Translation models for many directions, of shared and own components."""
