@@ -127,6 +127,7 @@ def test_word_alignments_are_kept_with_their_pairs_and_dropped_where_they_do_not
     (folder / "a.links").write_text("0-0 1-1\n2-2\n0-0 6-99\n3-3\n")
     recipe = RECIPE.replace("target: a.de}", "target: a.de, alignments: a.links}")
     recipe = recipe.replace("{kind: normalize}, {kind: duplicate}", "{kind: normalize}")
+    recipe += "loss: {guided_alignment: {weight: 0.1}}\n"
     loaded = parse_recipe(recipe, path=folder / "r.yaml")
     with pytest.raises(InputError, match=r"a\.links: line 3 .*") as caught:
         inspect_recipe(loaded)
