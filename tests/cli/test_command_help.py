@@ -4,7 +4,7 @@ import pytest
 
 from tests.cli.refusal import has_four_parts, refused
 from tests.cli.test_help_words import COMMANDS
-from trimtab.cli.command_help import _holds_path
+from trimtab.cli.command_help import holds_path
 from trimtab.cli.help_words import EXAMPLES
 
 
@@ -50,7 +50,7 @@ PATHS = [
     for name, command in COMMANDS.items()
     if command.callback is not None
     for param in command.params
-    if _holds_path(get_type_hints(command.callback).get(param.name))
+    if holds_path(get_type_hints(command.callback).get(param.name))
 ]
 
 

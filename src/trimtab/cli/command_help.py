@@ -79,13 +79,14 @@ def group_page(group: Any, ctx: Any) -> HelpPage:
 
 def _is_empty_path(param: Any, given: Mapping[str, Any], types: Mapping[str, Any]) -> bool:
     value = given.get(param.name)
-    return _holds_path(types.get(param.name)) and "" in (
+    return holds_path(types.get(param.name)) and "" in (
         value if isinstance(value, list | tuple) else (value,)
     )
 
 
-def _holds_path(kind: Any) -> bool:
-    return kind is Path or any(map(_holds_path, get_args(kind)))
+def holds_path(kind: Any) -> bool:
+    """Whether a value of this type is a path, or has some in it."""
+    return kind is Path or any(map(holds_path, get_args(kind)))
 
 
 def _empty_path(param: Any) -> Problem:

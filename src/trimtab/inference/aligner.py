@@ -77,7 +77,7 @@ class Aligner:
             if number in chosen and counts == tuple(len(text.split()) for text in pair):
                 found.append(word_links(chosen[number], source, target))
             else:
-                sides = rows.source.lengths[number], rows.target.lengths[number]
+                sides = int(rows.source.lengths[number]), int(rows.target.lengths[number])
                 self._warn(pair, line=self.num_pairs + number + 1, sides=sides, fits=number in chosen)
                 found.append([])
         self.num_pairs += len(found)
