@@ -5,6 +5,7 @@ from trimtab.cleaning import clean_files, clean_recipe, render_clean, usual_filt
 from trimtab.config.load import load_recipe, parse_recipe
 from trimtab.errors import InputError
 from trimtab.inspection import inspect_recipe
+from trimtab.tasks.text.datasets import REMOVES_LINES
 
 RECIPE = """\
 data:
@@ -94,6 +95,51 @@ def test_what_an_error_says_of_broken_lines_is_so(folder, name, good, bad):
     assert "`trimtab data clean RECIPE --out DIR` removes all such lines" in caught.value.problems[0].fix
     (corpus,) = clean_recipe(loaded, out="clean").corpora
     assert (corpus.kept, corpus.dropped["unreadable"].count) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "data"),
+    [
+        (
+            "a\tb\tc\n",
+            "train: [{source: a.en, target: a.de}]\n  valid: {pairs: p.tsv, source: en, target: de}",
+        ),
+        (
+            "a b|X\tc\n",
+            'train: [{pairs: p.tsv, source: en, target: de, factor_separator: "|"}]\n'
+            "  source_factors: [{kind: file, name: pos}]",
+        ),
+    ],
+)
+def test_cleaning_is_not_advised_where_it_does_not_help(folder, line, data):
+    (folder / "p.tsv").write_text("en\tde\none|X\teins\n" + line)
+    recipe = RECIPE.replace("train: [{source: a.en, target: a.de}]", data)
+    recipe = recipe.replace("  transforms: [{kind: normalize}, {kind: duplicate}, {kind: letters}]\n", "")
+    with pytest.raises(InputError) as caught:
+        inspect_recipe(parse_recipe(recipe, path=folder / "r.yaml"))
+    (problem,) = caught.value.problems
+    assert "p.tsv:3" in problem.where
+    assert problem.fix
+    assert "data clean" not in problem.fix
+
+
+def test_word_alignments_are_kept_with_their_pairs_and_dropped_where_they_do_not_fit(folder):
+    (folder / "a.links").write_text("0-0 1-1\n2-2\n0-0 6-99\n3-3\n")
+    recipe = RECIPE.replace("target: a.de}", "target: a.de, alignments: a.links}")
+    recipe = recipe.replace("{kind: normalize}, {kind: duplicate}", "{kind: normalize}")
+    recipe += "loss: {guided_alignment: {weight: 0.1}}\n"
+    loaded = parse_recipe(recipe, path=folder / "r.yaml")
+    with pytest.raises(InputError, match=r"a\.links: line 3 .*") as caught:
+        inspect_recipe(loaded)
+    assert REMOVES_LINES in caught.value.problems[0].fix
+    report = clean_recipe(loaded, out="clean")
+    assert dropped(report) == {"unreadable": 1, "letters": 1}
+    assert (folder / "clean" / "a.links").read_text() == "0-0 1-1\n2-2\n"
+    again = recipe.replace(
+        "{source: a.en, target: a.de, alignments: a.links}", render_clean(report).splitlines()[-1].strip(" -")
+    )
+    assert "alignments: clean/a.links" in again
+    assert not dropped(clean_recipe(parse_recipe(again, path=folder / "again.yaml")))
 
 
 def test_what_is_there_is_never_overwritten(folder):

@@ -160,7 +160,7 @@ def test_exports_refuse_before_training(tmp_path, target):
         (["--factors", "ner={folder}/dev.pos"], "not the source factors of this model"),
         (["--factors", "pos={folder}/train.pos"], "source words"),
         (["--factors", "pos={folder}/nothing"], "no such file"),
-        ([], "a word has no value"),
+        ([], "line 1 has a word with no value"),
     ],
 )
 def test_wrong_files_of_factors_are_refused(run, arguments, what):
@@ -181,6 +181,22 @@ def test_evaluate_and_score_read_files_of_factors(run, capsys):
     assert report.loss == pytest.approx(last["loss"], rel=1e-5)
     (found,) = score(run, ["the|SHORT ship|SHORT"], ["das schiff"])
     assert found.num_tokens == 3
+
+
+@pytest.mark.parametrize("command", ["translate", "evaluate", "score"])
+def test_a_word_without_its_factor_is_named_with_its_file_and_line(run, tmp_path, command):
+    source, target = tmp_path / "some.en", tmp_path / "some.de"
+    source.write_text("the|SHORT\n\nthe|SHORT ship\n", encoding="utf-8")
+    target.write_text("das\n\ndas schiff\n", encoding="utf-8")
+    files = {
+        "translate": ["--input", source],
+        "evaluate": ["--source", source, "--reference", target],
+        "score": ["--source", source, "--target", target],
+    }
+    result = CliRunner().invoke(app, [command, str(run), *map(str, files[command])])
+    said = refused(result, "some.en: line 3 has a word with no value")
+    assert has_four_parts(said)
+    assert f"({source}:3)" in said
 
 
 def test_what_cannot_keep_factors_in_step_refuses_them(run, tmp_path):

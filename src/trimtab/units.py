@@ -23,7 +23,7 @@ _MINUTES = {
     "hour": 60,
     "day": 1440,
 }
-"""How many minutes a unit of time has that lengths are not written in."""
+"""How many minutes the other units of time have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ class Duration:
 
     @classmethod
     def parse(cls, text: str) -> "Duration":
-        """Reads `2B tokens`, `500 steps`, `1.5 epochs`; raises ValueError with what is allowed."""
+        """Reads `2B tokens`, `500 steps`, `1.5 epochs`; other units of time, such as `30 seconds`, as minutes. Raises
+        ValueError with what is allowed."""
         match = _WORD.match(text)
         if match is None:
             raise ValueError(
@@ -46,10 +47,10 @@ class Duration:
         count = float(number.replace("_", "").replace(",", "")) * _SCALE[scale]
         unit = word.lower() if word.lower().endswith("s") else word.lower() + "s"
         if unit not in get_args(LengthUnit):
-            if minutes := _MINUTES.get(word.lower() if len(word) == 1 else unit[:-1]):
-                told = Duration(max(0.01, round(count * minutes, 2)), "minutes")
-                raise ValueError(f"got {text.strip()!r}; write '{told}'")
-            raise ValueError(f"got the unit {word!r}; allowed are steps, epochs, tokens and minutes")
+            minutes = _MINUTES.get(word.lower() if len(word) == 1 else unit[:-1])
+            if minutes is None:
+                raise ValueError(f"got the unit {word!r}; allowed are steps, epochs, tokens and minutes")
+            count, unit = (max(0.0001, round(count * minutes, 4)) if count else count), "minutes"
         if not 0 < count < LONGEST:
             raise ValueError(f"got {text!r}; allowed is more than zero, and less than 1e18")
         if unit in ("steps", "tokens") and count != int(count):

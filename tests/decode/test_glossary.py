@@ -91,3 +91,18 @@ def test_a_text_holds_a_term_at_the_beginning_of_a_word():
     assert not holds("Bootsruder", "ruder")
     assert holds("Bootsruder ruder", "ruder")
     assert holds("大きな船", "船")
+
+
+def test_terms_that_contradict_one_another_are_named_with_their_lines(caplog):
+    lines = ["file\tDatei", "ship\tSchiff\tBoot", " file \tAkte", "ship\tSchiff\tBoot", "File\tMappe"]
+    glossary = read_glossary(lines, name="terms.tsv")
+    assert glossary.entries["file"].targets == ("Datei", "Akte")
+    (told,) = caplog.messages
+    assert told.startswith("terms.tsv: 'file' has different translations on lines 1, 3")
+    assert told.endswith("Datei or Akte")
+
+
+def test_of_many_contradictions_a_few_are_named_and_the_others_counted(caplog):
+    read_glossary([f"{n % 5}\t{n}" for n in range(10)], name="t")
+    assert len(caplog.messages) == 4
+    assert caplog.messages[-1] == "t: so have 2 further terms"

@@ -106,3 +106,21 @@ def test_side_by_side_has_a_row_for_each_line_and_its_cells_stay_in_theirs(tmp_p
     assert [row[:4] for row in rows] == [["1", "a b", "Haus", "Maus !"], ["2", "c", "Boot", "Boot"]]
     assert [row[4:] for row in rows][1] == ["100.0", "", "0.0"]
     assert 0 < float(rows[0][4]) < float(rows[0][6]) == 100
+
+
+def test_a_system_that_translates_all_lines_alike_is_named(tmp_path):
+    for name, lines in {
+        "source": [f"line {n}" for n in range(20)],
+        "reference": [f"Zeile {n}" for n in range(20)],
+        "same": ["Zeile"] * 20,
+        "few": [f"Zeile {n % 3}" for n in range(20)],
+        "some": [f"Zeile {n % 4}" for n in range(20)],
+    }.items():
+        (tmp_path / name).write_text("".join(line + "\n" for line in lines))
+    files = {name: str(tmp_path / name) for name in ("source", "reference")}
+    text = compare(
+        [str(tmp_path / "few"), str(tmp_path / "some")], against=str(tmp_path / "same"), **files
+    ).render()
+    told = [line for line in text.splitlines() if "the same few translations" in line]
+    assert [line.split()[0].rpartition("/")[2] for line in told] == ["same", "few"]
+    assert "(15.0% of the distinct sources" in told[1]

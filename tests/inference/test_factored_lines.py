@@ -3,7 +3,7 @@ from io import BytesIO
 import pytest
 
 from trimtab.errors import InputError
-from trimtab.inference.factored_lines import FactoredLines
+from trimtab.inference.factored_lines import FactoredLines, WrittenFactors
 
 
 def joined(text, **files):
@@ -30,3 +30,17 @@ def test_a_file_that_ends_first_is_named(text, pos, ends):
     lines.readline(10)
     with pytest.raises(InputError, match=f"{ends}: ends before"):
         lines.readline(10)
+
+
+def test_a_word_without_the_values_behind_it_is_named_with_its_line():
+    lines = WrittenFactors(BytesIO("\ufeffa|X|1 b|c|Y|2\r\n\n \na|X\n".encode()), 2, name="text")
+    read = [lines.readline(10) for _ in range(3)]
+    assert read == [b"a|X|1 b|c|Y|2\n", b"\n", b" \n"]
+    with pytest.raises(InputError, match="text: line 4 has a word with no values of the 2 source") as caught:
+        lines.readline(10)
+    assert (caught.value.problems[0].where, caught.value.problems[0].got) == ("text:4", "'a|X' in 'a|X'")
+
+
+def test_a_text_whose_words_have_all_values_ends_as_it_does():
+    lines = WrittenFactors(BytesIO(b"a|X"), 1, name="text")
+    assert [*iter(lambda: lines.readline(10), b"")] == [b"a|X\n"]

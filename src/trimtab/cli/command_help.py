@@ -10,13 +10,24 @@ from typer.core import TyperCommand
 
 from trimtab.cli.help_page import ARGUMENTS, HelpPage, Row, first_sentence, grouped, render, to_terminal
 from trimtab.cli.help_words import EXAMPLES, commands_by_group, group_of
+from trimtab.errors import InputError, Problem
 
 _WORDS: Mapping[Any, str] = {int: "N", float: "X", str: "TEXT", Path: "PATH"}
 """What stands for a value, by its type, where the option does not say."""
 
 
 class HelpfulCommand(TyperCommand):
-    """A command whose help page has groups of options and examples."""
+    """A command whose help page has groups of options and examples, and that refuses empty paths."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As always, but InputError for an empty path, which would be the current folder: a shell leaves one where a
+        variable is not set."""
+        if not ctx.resilient_parsing:  # which completion asks for
+            given, _, _ = self.make_parser(ctx).parse_args(list(args))
+            types = get_type_hints(self.callback) if self.callback else {}
+            if empty := [each for each in self.get_params(ctx) if _is_empty_path(each, given, types)]:
+                raise InputError(*map(_empty_path, empty))
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Writes the page."""
@@ -63,6 +74,28 @@ def group_page(group: Any, ctx: Any) -> HelpPage:
         sections={**sections, **options},
         examples=EXAMPLES.get(_name(ctx), ()),
         ending=f"`{_call(ctx)} COMMAND -h` shows the options of a command, with examples.",
+    )
+
+
+def _is_empty_path(param: Any, given: Mapping[str, Any], types: Mapping[str, Any]) -> bool:
+    value = given.get(param.name)
+    return holds_path(types.get(param.name)) and "" in (
+        value if isinstance(value, list | tuple) else (value,)
+    )
+
+
+def holds_path(kind: Any) -> bool:
+    """Whether a value of this type is a path, or has some in it."""
+    return kind is Path or any(map(holds_path, get_args(kind)))
+
+
+def _empty_path(param: Any) -> Problem:
+    option = max(param.opts, key=len)
+    return Problem(
+        what=f"{option if option.startswith('-') else option.upper()}: is empty",
+        got="''",
+        allowed="the path of a file or folder; `.` for the current folder",
+        fix="name one; where a variable of the shell holds it, check that the variable is set",
     )
 
 

@@ -1,6 +1,7 @@
 """`trimtab export`: a run in the format of another library, verified on real lines."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -42,6 +43,10 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Export a model for another library and verify it on 200 real lines; exit code 1 if the outputs differ."""
+    print(
+        f"exporting {run} for {to}; the comparison with it on 200 lines may take minutes on a CPU",
+        file=sys.stderr,
+    )
     from trimtab.export.quantized import MOST_LOSS, Quantized
     from trimtab.exporting import export_model
 

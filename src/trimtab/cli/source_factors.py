@@ -50,18 +50,21 @@ def options_of(files: Mapping[str, Path]) -> dict[str, Path | None]:
 def with_factor_files(
     lines: "BinaryLines", files: Mapping[str, Path], tokenizers: Callable[[], Any], *, name: str
 ) -> Generator["BinaryLines", None, None]:
-    """The lines with the values in the files behind their words; as they are without files. InputError where the files
-    are not those of the model's factors. `tokenizers` gives those of the model, which know its factors."""
-    if not files:
-        yield lines
-        return
+    """The lines with the values in the files behind their words; without files they must have them already. InputError
+    where the files are not those of the model's factors, and with its number for a line that lacks values.
+    `tokenizers` gives those of the model, which know its factors."""
     from trimtab.data.factored_pieces import ordered_files
-    from trimtab.inference.factored_lines import FactoredLines
+    from trimtab.inference.factored_lines import FactoredLines, WrittenFactors
 
+    factors = getattr(tokenizers(), "factors", ())
+    if not files:
+        count = sum(each.kind == "file" for each in factors)
+        yield WrittenFactors(lines, count, name=name) if count else lines
+        return
     with ExitStack() as stack:
         opened = {
             path: stack.enter_context(opened_input(Path(path), option=f"--factors {each}"))
-            for each, path in ordered_files(files, getattr(tokenizers(), "factors", ())).items()
+            for each, path in ordered_files(files, factors).items()
         }
         yield FactoredLines(lines, opened, name=name)
 

@@ -49,6 +49,9 @@ class CommandGroup(TyperGroup):
 def _usage_errors_reported() -> Generator[None, None, None]:
     try:
         yield
+    except InputError as refused:
+        tell(refused)
+        raise typer.Exit(refused.exit_code) from None
     except _WRONG_USAGE as wrong:
         error: Any = wrong  # what the parser brings along is not known to type checkers
         if type(error).__name__ == "NoArgsIsHelpError":  # nothing was asked for, so the help is shown

@@ -42,8 +42,9 @@ class LanguageFilter(Settings):
     """Language of the sources, such as `en` (also `eng`, `en-GB`); by default sources are not judged."""
     target: str | None = None
     """Language of the targets; by default targets are not judged."""
-    certainty: float = Field(default=0.9, ge=0.5, lt=1)
-    """Probability of the other language above which a pair is dropped."""
+    certainty: float = Field(default=0.99, ge=0.5, lt=1)
+    """Probability that a side is not in its language above which a pair is dropped. Short labels and commands need 0.99
+    or more; 0.999 drops hardly any rightly translated line."""
     min_characters: int = Field(default=20, ge=1)
     """Sides with fewer letters are not judged, because short lines look alike in many languages."""
     only: tuple[str, ...] = ()

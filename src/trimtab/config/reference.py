@@ -18,8 +18,8 @@ _HEAD = """\
 
 Every key that a recipe may have, with what is allowed, the default and the meaning. `trimtab schema` prints the same
 for editors, `trimtab init` a commented recipe to start from. A group with a `kind` has the keys of that kind. A length
-is a number and its unit: `500 steps`, `3 epochs`, `2M tokens` (of the target side), `30 minutes`. Written from the
-settings by `python tools/write_pages.py`.
+is a number and its unit: `500 steps`, `3 epochs`, `2M tokens` (of the target side), `30 minutes` (or `30 seconds`, `8
+hours`, `2 days`, which are read as minutes). Written from the settings by `python tools/write_pages.py`.
 """
 
 

@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from trimtab.config.corpora import TrainCorpus
 from trimtab.data.clean_report import UNREADABLE, CleanedCorpus, CleanReport
 from trimtab.data.corpus import Corpus
+from trimtab.data.formats.text import text_of
 from trimtab.data.inspection_report import MOST_EXAMPLES, Example, Reason, example
 from trimtab.data.kept_files import CorpusFiles, folder_names
 from trimtab.data.transforms.apply import EMPTY_SOURCE, EMPTY_TARGET, Dropped, FilterStep, LineStep, Pipeline
@@ -58,11 +59,15 @@ def clean_corpora(
 
 
 def readable_lines(corpus: Corpus, unreadable: Unreadable) -> Iterator[tuple[int, tuple[str, str]]]:
-    """The pairs of a corpus with their lines, from 0; `unreadable` gets those that cannot be read, with the error."""
+    """The pairs of a corpus with their lines, from 0; `unreadable` gets those that cannot be read, or whose word
+    alignments do not fit, with the error."""
     for start in range(0, len(corpus), _BLOCK):
         block = range(start, min(start + _BLOCK, len(corpus)))
         try:
             pairs = list(corpus.several(block))
+            if (alignments := corpus.alignments) is not None:
+                for line, pair in zip(block, pairs, strict=True):
+                    alignments.check(line, pair)
         except InputError:
             yield from _one_by_one(corpus, block, unreadable)
         else:
@@ -75,6 +80,8 @@ def _one_by_one(
     for line in lines:
         try:
             pair = corpus.pair(line)
+            if corpus.alignments is not None:
+                corpus.alignments.check(line, pair)
         except InputError as error:
             unreadable(line, error)
         else:
@@ -105,7 +112,9 @@ class _Tally:
     def keep(self, line: int, pair: tuple[str, str]) -> None:
         self.kept += 1
         if self.files is not None:
-            self.files.keep(self.corpus.place(line), pair)
+            alignments = self.corpus.alignments
+            links = None if alignments is None else text_of(alignments.lines, line)
+            self.files.keep(self.corpus.place(line), pair, links=links)
 
     def drop(self, reason: str, line: int, pair: tuple[str, str]) -> None:
         self.leave_out(reason, self.corpus.line_number(line), pair)

@@ -51,19 +51,20 @@ class CorpusFiles:
                 sides = {"source": str(self._config.source), "target": str(self._config.target)}
                 return {"documents": self.names[0], **sides}
             case "source" | "pairs" | "dataset":
-                return {"source": self.names[0], "target": self.names[1]}
+                return dict(zip(("source", "target", "alignments"), self.names, strict=False))
             case _:
                 assert_never(self._config.kind.key)
 
-    def keep(self, place: str, pair: tuple[str, str]) -> None:
-        """Writes a pair; pairs of a document share their place."""
+    def keep(self, place: str, pair: tuple[str, str], *, links: str | None = None) -> None:
+        """Writes a pair, and the `links` between its words where the corpus has word alignments; pairs of a document
+        share their place."""
         if self._config.kind.key == "documents":
             if place != self._document[0]:
                 self._end_document()
                 self._document = (place, [])
             self._document[1].append(pair)
             return
-        for file, side in zip(self._kept, pair, strict=False):
+        for file, side in zip(self._kept, (*pair, *([] if links is None else [links])), strict=False):
             file.write(_LINE_ENDS.sub(" ", side) + "\n")
 
     def drop(self, reason: str, number: int, pair: tuple[str, str], *, raw: str | None = None) -> None:
@@ -93,7 +94,15 @@ class CorpusFiles:
 
 def kept_names(config: TrainCorpus) -> tuple[str, ...]:
     """What the files of the kept pairs are called: as those of the corpus where each side has one, without compression,
-    else by the columns of the one file."""
+    else by the columns of the one file; and the file of their word alignments, if they have one."""
+    names = _names_of_pairs(config)
+    if config.alignments is None:
+        return names
+    links = _bare(config.alignments)
+    return (*names, links if links not in names else f"{links}.links")
+
+
+def _names_of_pairs(config: TrainCorpus) -> tuple[str, ...]:
     match config.kind.key:
         case "text":
             return (_bare(config.text or ""),)

@@ -32,12 +32,13 @@ def text_of_words(line: str, *, count: int, lowercase: bool) -> str:
     return " ".join(map(in_lower_case, words) if lowercase else words)
 
 
-def split_words(line: str, count: int) -> list[list[str]]:
-    """The words of a line, each followed by its `count` values; InputError for a word that has fewer."""
+def split_words(line: str, count: int, *, place: tuple[str, int] | None = None) -> list[list[str]]:
+    """The words of a line, each followed by its `count` values; InputError for a word that has fewer, with the file and
+    the number of the line, from 1, where the `place` is known."""
     found = [word.rsplit(SEPARATOR, count) for word in line.split()]
     for parts in found:
         if len(parts) <= count or not parts[0]:
-            raise _no_value(line, SEPARATOR.join(parts), count)
+            raise _no_value(line, SEPARATOR.join(parts), count, place=place)
     return found
 
 
@@ -94,11 +95,12 @@ def misaligned(
     )
 
 
-def _no_value(line: str, word: str, count: int) -> InputError:
-    one = count == 1
+def _no_value(line: str, word: str, count: int, *, place: tuple[str, int] | None) -> InputError:
+    lacks = "no value of the source factor" if count == 1 else f"no values of the {count} source factors"
     return input_error(
-        f"a word has no {'value of the source factor' if one else f'values of the {count} source factors'}",
+        f"a word has {lacks}" if place is None else f"{place[0]}: line {place[1]} has a word with {lacks}",
         got=f"{word[:SHOWN]!r} in {line[:SHOWN]!r}",
         allowed=f"`{SEPARATOR.join(['word', *(f'value{n}' for n in range(1, count + 1))])}` for each word",
         fix="append the values to each word, or name files that are aligned with the text: `--factors NAME=FILE`",
+        where="" if place is None else f"{place[0]}:{place[1]}",
     )

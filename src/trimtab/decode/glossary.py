@@ -1,5 +1,6 @@
 """A glossary: source terms with the translations that they must have, found in lines at the borders of words."""
 
+import logging
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,8 @@ from trimtab.errors import InputError, Problem, input_error
 
 MOST_PROBLEMS = 20
 """Lines of a file that a message lists."""
+MOST_WARNINGS = 3
+"""Terms with several lines of which the log warns."""
 MOST_TARGETS = 16
 """Translations of one term."""
 _UNSPACED = (
@@ -112,6 +115,7 @@ def read_glossary(lines: Iterable[str], *, name: str) -> Glossary:
     nothing, and a source on several lines has the targets of all. Raises InputError, with all lines that are wrong."""
     entries: list[Entry] = []
     problems: list[Problem] = []
+    places: dict[str, list[tuple[int, tuple[str, ...]]]] = {}
     num_wrong = 0
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -121,6 +125,7 @@ def read_glossary(lines: Iterable[str], *, name: str) -> Glossary:
             targets.pop()
         if source and targets and all(targets) and len(targets) <= MOST_TARGETS:
             entries.append(Entry(source, tuple(targets)))
+            places.setdefault(" ".join(source.split()), []).append((number, tuple(targets)))
             continue
         num_wrong += 1
         if num_wrong <= MOST_PROBLEMS:
@@ -129,7 +134,28 @@ def read_glossary(lines: Iterable[str], *, name: str) -> Glossary:
         if num_wrong > MOST_PROBLEMS:
             problems.append(Problem(what=f"{name}: {num_wrong - MOST_PROBLEMS:,} further lines like these"))
         raise InputError(*problems)
+    _warn_of_contradictions(places, name=name)
     return _not_empty(Glossary(entries), name=name)
+
+
+def _warn_of_contradictions(
+    places: Mapping[str, Sequence[tuple[int, tuple[str, ...]]]], *, name: str
+) -> None:
+    """Warns of terms whose lines have different targets: often two glossaries that were joined."""
+    several = {term: found for term, found in places.items() if len({targets for _, targets in found}) > 1}
+    for term, found in [*several.items()][:MOST_WARNINGS]:
+        targets = " or ".join(dict.fromkeys(target for _, each in found for target in each))
+        logging.getLogger("trimtab").warning(
+            "%s: %r has different translations on lines %s; any of them is accepted: %s",
+            name,
+            term[:80],
+            ", ".join(str(number) for number, _ in found[:MOST_PROBLEMS]),
+            targets[:200],
+        )
+    if len(several) > MOST_WARNINGS:
+        logging.getLogger("trimtab").warning(
+            "%s: so have %d further terms", name, len(several) - MOST_WARNINGS
+        )
 
 
 def _problem(name: str, number: int, line: str, targets: list[str]) -> Problem:

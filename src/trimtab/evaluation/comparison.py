@@ -14,7 +14,7 @@ from trimtab.data.spool import STANDARD_INPUT, spooled
 from trimtab.data.tags import meant_tags
 from trimtab.decode.search import Search
 from trimtab.errors import InputError, input_error
-from trimtab.evaluation.repetition import distinct_outputs, repeated_4grams
+from trimtab.evaluation.repetition import LEAST_DISTINCT, distinct_outputs, repeated_4grams
 from trimtab.evaluation.report import ALWAYS, BLEU_AND_CHRF, RequestedMetrics
 from trimtab.evaluation.significance import PairedTest, interval, no_test, paired_tests
 from trimtab.inference import ExportedModel, LoadedModel, open_model
@@ -91,6 +91,7 @@ class Comparison:
             for name, *row in rows
         ]
         said = [self._test(each, test)["sentence"] for each in self.systems for test in each.tests]
+        said += filter(None, (_collapse(each) for each in (self.against, *self.systems) if each is not None))
         marks = [f"{score.name}: {score.signature}" for score in self.systems[0].scores.values()]
         if said:
             tests = self.systems[0].tests
@@ -109,6 +110,17 @@ class Comparison:
             for metric, score in system.scores.items()
         ]
         return [name, *scores, f"{system.repeated_4grams:.1%}"]
+
+
+def _collapse(system: SystemReport) -> str:
+    """What to say of a system that translates most sources alike; empty of any other."""
+    share = system.distinct_outputs
+    if share is None or share >= LEAST_DISTINCT:
+        return ""
+    return (
+        f"{system.system} writes the same few translations for many sources ({share:.1%} of the distinct sources have "
+        "a translation of their own): its scores and tests say little; read some of its lines."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from trimtab.data.corpus import open_corpus
 from trimtab.data.factored_pieces import ordered_files
 from trimtab.data.lines import open_lines, refuse_long_lines
 from trimtab.data.reference_rows import reference_rows
-from trimtab.data.source_factors import without_factors
+from trimtab.data.source_factors import split_words
 from trimtab.data.spool import STANDARD_INPUT, spooled
 from trimtab.data.tags import meant_tags
 from trimtab.decode.search import Search
@@ -68,16 +68,17 @@ def evaluate(
     pairs = [corpus.pair(line) for line in range(len(corpus))]
     sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     model = open_model(run) if model is None else model
+    columns = model.recipe.data.factor_columns
+    words = [split_words(each, columns, place=(str(source), line)) for line, each in enumerate(sources, 1)]
     tags = meant_tags(tags or model.tags, model.tokenizers.source, config=model.recipe.data)
     translator = model.translator(search=Search(beam=beam, length_penalty=length_penalty), tags=tags)
     started = time.perf_counter()
     outputs = translator.translate(sources)
     seconds = time.perf_counter() - started
     tokens = translator.counts.source_tokens + translator.counts.target_tokens
-    columns = model.recipe.data.factor_columns
     return report_on(
         outputs,
-        sources=[without_factors(each, columns) for each in sources],
+        sources=[" ".join(word for word, *_ in each) for each in words] if columns else sources,
         references=references,
         timing=Timing(seconds=seconds, num_tokens=tokens),
         loss=reference_loss(model, sources, references, tags=tags),

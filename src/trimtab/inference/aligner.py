@@ -55,6 +55,8 @@ class Aligner:
     """For each id, whether it begins a word."""
     num_unaligned: int = 0
     """Pairs that could not be aligned so far; their links are none."""
+    num_pairs: int = 0
+    """Pairs so far."""
 
     def align(self, sources: Sequence[str], translations: Sequence[str]) -> list[Links]:
         """The links of each pair: every word of the translation is linked to the words of the source that its tokens
@@ -75,8 +77,10 @@ class Aligner:
             if number in chosen and counts == tuple(len(text.split()) for text in pair):
                 found.append(word_links(chosen[number], source, target))
             else:
-                self._warn(pair, fits=number in chosen)
+                sides = int(rows.source.lengths[number]), int(rows.target.lengths[number])
+                self._warn(pair, line=self.num_pairs + number + 1, sides=sides, fits=number in chosen)
                 found.append([])
+        self.num_pairs += len(found)
         return found
 
     def _chosen_tokens(self, source: Ragged, target: Ragged) -> list[Int[np.ndarray, "targets"]]:
@@ -108,15 +112,23 @@ class Aligner:
         head = self.head.head
         return attention.mean(1) if head is None else attention[:, head - 1]
 
-    def _warn(self, pair: tuple[str, str], *, fits: bool) -> None:
+    def _warn(self, pair: tuple[str, str], *, line: int, sides: tuple[int, int], fits: bool) -> None:
+        """Says why a pair has no links: `line` is its number from 1, `sides` are the tokens of source and target."""
         if not any(text.split() for text in pair):
             return
         self.num_unaligned += 1
         if self.num_unaligned > MOST_WARNINGS:
             return
-        why = "its words are not those of the tokenizer" if fits else "it is longer than the model can read"
+        most, side = self.recipe.data.max_tokens, "source" if sides[0] >= sides[1] else "translation"
+        why = (
+            "its words are not those of the tokenizer"
+            if fits
+            else f"the {side} has {max(sides)} tokens, and the model reads {most} (data.max_tokens)"
+        )
         more = "; of further pairs nothing is said" if self.num_unaligned == MOST_WARNINGS else ""
-        logging.getLogger("trimtab").warning("no alignment of %r: %s%s", pair[0][:60], why, more)
+        logging.getLogger("trimtab").warning(
+            "no alignment of line %d, %r: %s%s", line, pair[0][:60], why, more
+        )
 
 
 def word_links(

@@ -1,8 +1,8 @@
-"""A text and the files with its source factors as one stream of lines, `word|value`."""
+"""A text with its source factors, `word|value`, as a stream of lines: from files beside it, or as it is written."""
 
 from collections.abc import Mapping
 
-from trimtab.data.source_factors import misaligned, with_factors
+from trimtab.data.source_factors import misaligned, split_words, with_factors
 from trimtab.decode.reading import BinaryLines, read_lines
 from trimtab.errors import input_error
 
@@ -36,3 +36,20 @@ class FactoredLines:
             place = f"{self.name}:{self.number}"
             raise misaligned(text, values, files=self.paths, line=self.number, place=place)
         return found.encode() + b"\n"
+
+
+class WrittenFactors:
+    """`BinaryLines` of a text that has the values of `count` factors behind its words; read line by line."""
+
+    def __init__(self, lines: BinaryLines, count: int, *, name: str) -> None:
+        self.name, self.number, self._count = name, 0, count
+        self._lines = read_lines(lines, name=name)
+
+    def readline(self, size: int, /) -> bytes:
+        """The next line, however long; InputError, with the line, where a word lacks its values."""
+        line = next(self._lines, None)
+        if line is None:
+            return b""
+        self.number += 1
+        split_words(line, self._count, place=(self.name, self.number))
+        return line.encode() + b"\n"

@@ -43,7 +43,8 @@ def stopped(signals: Sequence[int], state: TrainState, *, keeps: bool = True) ->
         return Interrupted(f"by Ctrl-C {how}")
     if signal.SIGUSR1 in signals:
         return StartAgain(f"by SIGUSR1 {how}")
-    return Terminated(f"by a signal {how}")
+    names = [signal.Signals(number).name for number in dict.fromkeys(signals)]
+    return Terminated(f"by {' and '.join(names) or 'a signal'} {how}")
 
 
 def stopping_signals() -> list[signal.Signals]:

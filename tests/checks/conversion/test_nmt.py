@@ -24,7 +24,20 @@ def test_a_command_of_marian_becomes_a_recipe_with_its_vocabulary():
         121,
     )
     assert (str(told.length), str(told.evaluate.every), told.seed) == ("100000 steps", "2500 steps", 7)
-    assert lacking(MARIAN, "run.sh") == ["normalize"]
+    assert lacking(MARIAN, "run.sh") == []
+
+
+@pytest.mark.parametrize(("written", "power"), [("--normalize 0.6", "0.6"), ("-n", "1.0"), ("-n=0", "0.0")])
+def test_the_normalization_of_marian_is_told_as_the_length_penalty(written, power):
+    told = made(f"marian --type transformer -t a.en a.de --valid-sets d.en d.de {written}\n", "run.sh")
+    assert any(f"`--length-penalty {power}`" in note for note in told.notes)
+    assert "normalize" not in [each.key for each in told.unmatched]
+
+
+@pytest.mark.parametrize("written", ["", "--normalize nan", "--normalize -3"])
+def test_no_length_penalty_is_made_up(written):
+    told = made(f"marian --type transformer -t a.en a.de --valid-sets d.en d.de {written}\n", "run.sh")
+    assert not any("--length-penalty" in note for note in told.notes)
 
 
 @pytest.mark.parametrize(

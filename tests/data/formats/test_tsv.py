@@ -93,3 +93,11 @@ def test_a_missing_column_is_named_with_the_line_that_has_the_names(tmp_path):
     with pytest.raises(InputError, match="has no column 'fr'") as caught:
         write(tmp_path, "\n\n" + NAMED, source="fr")
     assert caught.value.problems[0].where.endswith("pairs.tsv:3")
+
+
+@pytest.mark.parametrize("sides", [{"source": "en"}, {"target": "en"}])
+def test_a_name_that_several_columns_have_is_refused(tmp_path, sides):
+    with pytest.raises(InputError, match="has several columns 'en'") as caught:
+        write(tmp_path, "en\tde\ten \none\teins\tuno\n", **sides)
+    assert caught.value.problems[0].got == "columns 1, 3 of the first line"
+    assert len(write(tmp_path, "en\tde\ten\none\teins\tuno\n", source=1, target=2)) == 2

@@ -72,3 +72,26 @@ def test_a_library_that_knows_fewer_languages_is_refused(monkeypatch):
     with pytest.raises(InputError, match="does not know") as caught:
         languages_of(LanguageFilter(source="en", target="de"))
     assert (caught.value.problems[0].got, caught.value.problems[0].allowed) == ("de", "en, fr")
+
+
+def test_a_line_that_may_be_in_two_other_languages_is_in_neither_of_its_own(judged):
+    portuguese = "Você pode adicionar novos comandos, modificar comandos existentes ou reorganizar os itens"
+    assert module._identifier().classify(portuguese)[1] < 0.9  # it may also be Galician
+    assert judged(EN, portuguese)
+
+
+@pytest.mark.parametrize(
+    ("ranked", "found"),
+    [
+        ([("pt", 0.6), ("gl", 0.395), ("de", 0.005)], True),
+        ([("pt", 0.6), ("de", 0.4)], False),
+        ([("pt", 0.989), ("de", 0.011)], False),
+        ([("zxx", 0.5), ("pt", 0.5)], False),
+        ([("pt", 0.995), ("zxx", 0.005)], True),
+    ],
+)
+def test_the_probabilities_of_all_other_languages_are_added_up(monkeypatch, ranked, found):
+    library = type("Library", (), {"rank": lambda self, text: ranked})()
+    monkeypatch.setattr(module, "_identifier", lambda: library)
+    sides = {"languages": (frozenset(), frozenset({"de"})), "certainty": 0.99, "min_characters": 5}
+    assert is_in_another_language("a source", "a target", **sides) is found

@@ -10,9 +10,11 @@ PRECISIONS = {"bf16": "bf16_mixed", "fp16": "fp16_mixed"}
 LENGTH = 10_000
 MOST_WARMUP = 1_000_000
 LONGEST = 1e15
+"""Lengths beyond it are slips."""
 WIDEST_BEAM = 64
 """Of `evaluate.beam`."""
-"""Lengths beyond it are slips."""
+STRONGEST_PENALTY = 10
+"""Of `--length-penalty`."""
 EVERY = 500
 
 
@@ -74,6 +76,7 @@ def write_rest(draft: Draft, *, metrics: str, has_validation: bool) -> None:
     beam = draft.run.keys.get("beam-size") if draft.run.tool == "marian" else None
     if beam is not None and isinstance(beam.value, int) and 1 <= beam.value <= WIDEST_BEAM:
         draft.put("beam", beam.value, level=1, source=draft.account(beam))
+    _note_length_penalty(draft)
     if draft.run.tool == "marian" and draft.run.value("moving_average"):
         draft.say("weights: ema", level=1, comment="the average is what is validated there")
     _write_patience(draft)
@@ -86,6 +89,21 @@ def write_rest(draft: Draft, *, metrics: str, has_validation: bool) -> None:
     seed = draft.take("seed")
     is_usable = seed is not None and 0 <= seed.value < 2**63
     draft.put("seed", seed.value if seed is not None and is_usable else 1, source=seed if is_usable else None)
+
+
+def _note_length_penalty(draft: Draft) -> None:
+    """Says where Marian's `normalize` is set, which is no key of a recipe: its search, too, divides a score by the
+    length to this power."""
+    power = draft.run.keys.get("normalize") if draft.run.tool == "marian" else None
+    if power is None or not power.is_written:
+        return
+    if isinstance(power.value, int | float) and 0 <= power.value <= STRONGEST_PENALTY:
+        draft.account(power)
+        penalty = number(float(power.value))  # the option alone, without a number, means 1
+        draft.note(
+            f"normalize {penalty}: no key of a recipe; give `trimtab translate` and `trimtab evaluate` "
+            f"`--length-penalty {penalty}`"
+        )
 
 
 def write_length(draft: Draft) -> None:

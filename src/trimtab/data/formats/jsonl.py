@@ -13,7 +13,7 @@ import numpy as np
 from trimtab.data.formats.chat import chat_field, chat_text
 from trimtab.data.formats.json_line import FIELD, field_at, field_paths, has_half_character, read_json
 from trimtab.data.formats.not_text import advice_for
-from trimtab.data.formats.pairs import REMOVES_LINES, PairFile, field_names
+from trimtab.data.formats.pairs import PairFile, field_names
 from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import InputError, input_error
@@ -58,11 +58,6 @@ class JsonlPairs:
         """See `Pairs`."""
         return f"{self.lines.path}:{line + 1}"
 
-    @property
-    def _repair(self) -> str:
-        """What to do with a line that cannot be read, of pairs or of documents."""
-        return _REPAIR if self.source == self.target else f"{_REPAIR}; {REMOVES_LINES}"
-
     def _fields(self, line: int, text: str) -> tuple[str, str]:
         if not text or text.isspace():
             return "", ""
@@ -72,7 +67,7 @@ class JsonlPairs:
             raise self._broken(line, error) from None
         if not isinstance(fields, dict):
             raise self._problem(
-                line, "is no JSON object", got=_json_kind(fields), allowed='{"...": "..."}', fix=self._repair
+                line, "is no JSON object", got=_json_kind(fields), allowed='{"...": "..."}', fix=_REPAIR
             )
         if self.source == self.target == FIELD not in fields and (name := chat_field(fields)):
             fields = {FIELD: self._chat(line, fields[name])}
@@ -87,7 +82,7 @@ class JsonlPairs:
                 "has a conversation that cannot be read",
                 got=str(error),
                 allowed='[{"role": "user", "content": "..."}, ...], or `from` and `value`',
-                fix=self._repair,
+                fix=_REPAIR,
             ) from None
 
     def _field(self, line: int, fields: dict[str, Any], name: str) -> str:
@@ -102,7 +97,7 @@ class JsonlPairs:
                     f"has half a character in the field {name!r}",
                     got="a lone \\ud800-\\udfff",
                     allowed="whole characters",
-                    fix=self._repair,
+                    fix=_REPAIR,
                 )
             return value
         inside = [path for path in field_paths(fields) if path.startswith(f"{name}.")]
@@ -111,7 +106,7 @@ class JsonlPairs:
             f"has no text in the field {name!r}",
             got=_json_kind(value),
             allowed="a string",
-            fix=f"name a field inside, such as {inside[0]}" if inside else self._repair,
+            fix=f"name a field inside, such as {inside[0]}" if inside else _REPAIR,
         )
 
     def _missing(self, line: int, fields: dict[str, Any], name: str) -> InputError:
@@ -123,7 +118,7 @@ class JsonlPairs:
             f"has no field {name!r}",
             got=", ".join(near)[:300] or "no fields",
             allowed="both fields in every line" if self.source != self.target else f"{name!r} in every line",
-            fix=self._repair
+            fix=_REPAIR
             if self._first_has(line, name)
             else self._mended(name, near[0] if likely else "", fields),
         )
@@ -155,7 +150,7 @@ class JsonlPairs:
             "is not valid JSON",
             got=f"{said}, at column {column}",
             allowed="a JSON object",
-            fix=self._repair,
+            fix=_REPAIR,
             column=column,
         )
 

@@ -50,10 +50,6 @@ class Pairs(Protocol):
         ...
 
 
-REMOVES_LINES = "`trimtab data clean RECIPE --out DIR` removes all such lines"
-"""What helps where one line of many cannot be read as a pair."""
-
-
 @dataclass(frozen=True, slots=True)
 class PairFile:
     """A format in which one file holds both sides, for `pairs` of a corpus."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trimtab.data.formats.pairs import REMOVES_LINES, PairFile
+from trimtab.data.formats.pairs import PairFile
 from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import input_error
@@ -68,7 +68,7 @@ class TsvPairs:
                 f"{self.lines.path}: line {line + 1} has another number of columns than the first",
                 got=f"{len(columns)} column{'s' * (len(columns) != 1)}",
                 allowed=f"{self.num_columns} columns between tabs",
-                fix=f"repair or remove the line; tabs inside a text must be replaced; {REMOVES_LINES}",
+                fix="repair or remove the line; tabs inside a text must be replaced",
                 where=f"{self.lines.path}:{line + 1}",
             )
         return columns[self.source], columns[self.target]
@@ -122,8 +122,17 @@ def _column(column: str | int, first: list[str], *, place: str, path: Path, side
             where=place,
         )
     names = [name.strip() for name in first]
-    if column in names:
+    if names.count(column) == 1:
         return names.index(column)
+    if column in names:
+        several = [number for number, name in enumerate(names, 1) if name == column]
+        raise input_error(
+            f"{side}: {path} has several columns {column!r}",
+            got=f"columns {', '.join(map(str, several))} of the first line",
+            allowed="a name that one column has",
+            fix="rename all but one in the first line",
+            where=place,
+        )
     near = difflib.get_close_matches(column, names, n=len(names), cutoff=0.0)
     fix = f"did you mean {near[0]}?" if difflib.get_close_matches(column, names, n=1) else ""
     raise input_error(

@@ -26,17 +26,24 @@ def is_in_another_language(
     certainty: float,
     min_characters: int,
 ) -> bool:
-    """Whether a side is in a language that is none of those of its side, with a probability above `certainty`.
+    """Whether a side is in none of its languages, with a probability above `certainty`.
 
+    The probabilities of all other languages are added up: a Portuguese line that may also be Galician is not German.
     A side without languages is not judged, neither is one with fewer letters than `min_characters`, nor one that is no
     language at all.
     """
-    for text, allowed in zip((source, target), languages, strict=True):
-        if allowed and has_letters(text, min_characters):
-            found, probability = _identifier().classify(text[:_MOST_CHARACTERS])
-            if probability > certainty and found not in allowed and found != _NO_LANGUAGE:
-                return True
-    return False
+    return any(
+        allowed and has_letters(text, min_characters) and 1 - _probability_of(allowed, text) > certainty
+        for text, allowed in zip((source, target), languages, strict=True)
+    )
+
+
+def _probability_of(allowed: frozenset[str], text: str) -> float:
+    """That the text is in one of these languages, or in no language at all."""
+    ranked = _identifier().rank(text[:_MOST_CHARACTERS])
+    if ranked[0][0] == _NO_LANGUAGE:
+        return 1.0
+    return float(sum(each for label, each in ranked if label in allowed or label == _NO_LANGUAGE))
 
 
 def has_letters(text: str, least: int) -> bool:
@@ -62,8 +69,8 @@ def languages_of(config: LanguageFilter) -> tuple[frozenset[str], frozenset[str]
 
 
 def identifies_by() -> str:
-    """The library and its version: another one may see other languages."""
-    return f"py3langid {version('py3langid')}"
+    """The library and its version, and how its probabilities are used: another one may see other languages."""
+    return f"py3langid {version('py3langid')}, by the sum of the other languages"
 
 
 @lru_cache(maxsize=1)

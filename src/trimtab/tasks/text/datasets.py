@@ -1,7 +1,7 @@
 """The data of a run on text, opened: corpora, tokenizers, validation sets, and what a sample of them shows."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,9 @@ from trimtab.errors import InputError, Problem
 from trimtab.progress import Progress
 from trimtab.tasks.recipe_files import keyed_files
 from trimtab.types import Ragged
+
+REMOVES_LINES = "`trimtab data clean RECIPE --out DIR` removes all such lines"
+"""What helps where one line of many cannot be read as a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,18 +186,32 @@ def open_all(
     """
     where: dict[str, Any] = {"root": Path.cwd(), "cache": default_cache(), "passage_bytes": passage_bytes}
     problems: list[Problem] = []
-    opened: list[list[Corpus]] = []
-    for keys, configs in keyed_files(recipe):
+    opened: list[list[Corpus]] = [[], []]
+    for place, (keys, configs) in enumerate(keyed_files(recipe)):
         try:
-            opened.append(open_corpora(configs, keys=keys, **where))
+            opened[place] = open_corpora(configs, keys=keys, **where)
         except InputError as error:
             problems += error.problems
-    for corpus in (corpus for corpora in opened for corpus in corpora if not corpus.is_reversed):
-        try:
-            check(corpus)
-        except InputError as error:
-            problems += error.problems
+    train, valid = opened
+    for corpora, may_clean in ((train, _may_clean(recipe)), (valid, False)):
+        for corpus in (each for each in corpora if not each.is_reversed):
+            try:
+                check(corpus)
+            except InputError as error:
+                removable = may_clean and not corpus.has_documents
+                problems += map(_removable, error.problems) if removable else error.problems
     if problems:
         raise InputError(*problems)
-    train, valid = opened
     return train, valid
+
+
+def _may_clean(recipe: Recipe) -> bool:
+    """Whether `trimtab data clean` leaves out lines of the training corpora that cannot be read: it refuses source
+    factors, and leaves validation sets alone."""
+    return not any(each.factors or each.factor_separator for each in recipe.data.train)
+
+
+def _removable(problem: Problem) -> Problem:
+    """The problem, with the command that leaves its line out among the fixes: converting the encoding of a whole file
+    would spoil its other lines."""
+    return replace(problem, fix=f"{problem.fix}; {REMOVES_LINES}" if problem.fix else REMOVES_LINES)

@@ -12,7 +12,6 @@ from trimtab.data.chat_rows import ChatRows
 from trimtab.data.checks import check_data
 from trimtab.data.clean import readable_lines
 from trimtab.data.corpus import Corpus
-from trimtab.data.formats.pairs import REMOVES_LINES
 from trimtab.data.inspect import Report, inspect_data
 from trimtab.data.inspect_chats import inspect_chats
 from trimtab.data.stages import plan_stages, shares_of
@@ -64,25 +63,11 @@ def check_all_lines(corpus: Corpus) -> None:
         corpus.check()
         return
     problems: list[Problem] = []
-    lines = readable_lines(corpus, lambda line, error: problems.extend(map(_removable, error.problems)))
-    for line, pair in lines:
+    for _ in readable_lines(corpus, lambda line, error: problems.extend(error.problems)):
         if len(problems) >= MOST_PROBLEMS:
             break
-        if corpus.alignments is not None:
-            try:
-                corpus.alignments.check(line, pair)
-            except InputError as error:
-                problems += error.problems
     if problems:
         raise InputError(*problems)
-
-
-def _removable(problem: Problem) -> Problem:
-    """The problem, with the command that leaves its line out among the fixes: converting the encoding of a whole file
-    would spoil its other lines."""
-    if REMOVES_LINES in problem.fix:
-        return problem
-    return replace(problem, fix=f"{problem.fix}; {REMOVES_LINES}" if problem.fix else REMOVES_LINES)
 
 
 def _hasty(recipe: Recipe, limit: int) -> Recipe:
