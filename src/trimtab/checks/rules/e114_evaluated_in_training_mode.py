@@ -98,7 +98,8 @@ def _share_a_stretch(event: Event, call: Event) -> bool:
 
 def _sets_mode(flow: Flow) -> bool:
     """Whether training is switched off in another way: `train(False)`, `train(mode)`, `model.training = False`."""
-    return any(event.value.args or event.value.keywords for event in flow.named("train")) or any(
+    given = [(*event.value.args, *event.value.keywords.values()) for event in flow.named("train")]
+    return any(mode.constant is not True for each in given for mode in each) or any(
         True for _ in flow.sets("training")
     )
 

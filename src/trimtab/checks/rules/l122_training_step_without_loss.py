@@ -83,6 +83,13 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def _is_cut(node: ast.expr) -> bool:
+    if isinstance(node, ast.Dict):
+        losses = [
+            value
+            for key, value in zip(node.keys, node.values, strict=True)
+            if isinstance(key, ast.Constant) and key.value == "loss"
+        ]
+        return len(losses) == 1 and _is_cut(losses[0])
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)

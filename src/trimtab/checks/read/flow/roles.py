@@ -124,7 +124,12 @@ def loaded_class(value: Value | None) -> str:
 
 def is_causal(value: Value | None) -> bool:
     """Whether it is a causal language model of transformers, which shifts its labels itself."""
-    return loaded_class(value).endswith(_CAUSAL)
+    return is_causal_class(loaded_class(value))
+
+
+def is_causal_class(name: str) -> bool:
+    """Whether a class of transformers is a causal language model."""
+    return name.endswith(_CAUSAL)
 
 
 def _called(value: Value, part: str) -> bool:
