@@ -82,12 +82,52 @@ def _of_another_count(run: Description) -> Iterator[Diagnosis]:
     if not flow.is_whole:
         return
     for found in stepped_schedules(flow):
+        wrong = _wrong_milestones(found)
+        if wrong is not None:
+            fault, fix = wrong
+            yield RULE.at(found.schedule.place or found.event.place, fault=fault, fix=fix)
+            return
         product = product_of(length_of(found.schedule))
         wrong = _wrong_count(found, product) if product is not None else None
         if wrong is not None:
             fault, fix = wrong
             yield RULE.at(found.schedule.place or found.event.place, fault=fault, fix=fix)
             return
+
+
+_SHORT: Final = 300
+"""Batches that are fewer than an epoch has, and epochs that are more than most runs have."""
+
+
+def _wrong_milestones(found: Stepped) -> tuple[str, str] | None:
+    """Milestones in epochs of a schedule that steps with every batch, and a OneCycleLR of batches once an epoch."""
+    schedule, epochs = found.schedule, found.epochs
+    if epochs is None or schedule.has_rest or found.event.path[-1].kind in ("if", "else"):
+        return None
+    if found.pace == "epoch" and schedule.last == "OneCycleLR" and "steps_per_epoch" in schedule.keywords:
+        per_epoch = schedule.keywords["steps_per_epoch"].constant
+        if per_epoch != 1:
+            return (
+                "OneCycleLR counts batches, and it steps once an epoch: it never leaves its warm-up",
+                _BEHIND,
+            )
+    counts = [each.constant for each in walk(epochs.value, most=6) if type(each.constant) is int]
+    total = max(counts, default=0)
+    given = schedule.argument(1, "milestones" if schedule.last == "MultiStepLR" else "step_size")
+    if found.pace != "turn" or given is None or schedule.last not in ("MultiStepLR", "StepLR") or total < 2:
+        return None
+    marks = [each.constant for each in given.args] if given.made == "list" else [given.constant]
+    if (
+        marks
+        and all(type(mark) is int and 1 <= mark <= min(total, _SHORT) for mark in marks)
+        and max(marks) > 1
+    ):
+        fault = f"`{schedule.last}` has its milestones in epochs, and it steps with every batch"
+        return fault, "step it once an epoch"
+    return None
+
+
+_BEHIND: Final = "step it behind `optimizer.step()`"
 
 
 def _wrong_count(found: Stepped, product: Product) -> tuple[str, str] | None:

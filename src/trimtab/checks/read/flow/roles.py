@@ -96,14 +96,18 @@ def is_scaler(value: Value | None) -> bool:
     )
 
 
+_NAMED: Final = ("model", "net", "network")
+
+
 def is_model(value: Value | None) -> bool:
     """Whether it is seen or called to be a model."""
     found = root(value)
-    if found is None:
+    if found is None or value is None:
         return False
     return (
         is_module(found)
-        or found.label in ("model", "net", "network", "self.model")
+        or (value.made == "call" and value.label in _NAMED and not is_known_schedule(value))
+        or found.label in (*_NAMED, "self.model")
         or (found.made in ("parameter", "attribute", "unknown") and found.label.endswith("_model"))
         or found.name in ("model", "net")
     )
