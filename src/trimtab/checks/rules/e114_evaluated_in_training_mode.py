@@ -31,7 +31,6 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/notes/autograd.html",
             "'You are responsible for calling model.eval() and model.train() if your model relies on modules such as "
             "Dropout and BatchNorm that may behave differently depending on training mode'.",
-            opened=False,
         ),
         Arithmetic("Dropout 0.5 leaves half of the units: two evaluations of the same weights differ."),
     ),

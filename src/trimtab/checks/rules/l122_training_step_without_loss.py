@@ -31,7 +31,6 @@ RULE = Rule(
             "https://lightning.ai/docs/pytorch/stable/common/lightning_module.html#training-step",
             "Returns the loss tensor, a dictionary with the key 'loss', or None, and 'In automatic optimization, this "
             "will skip to the next batch'.",
-            opened=False,
         ),
         Maintainer(
             "https://github.com/Lightning-AI/pytorch-lightning/blob/master/src/lightning/pytorch/loops/optimization/automatic.py",

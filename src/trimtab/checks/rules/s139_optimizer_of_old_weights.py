@@ -35,8 +35,7 @@ RULE = Rule(
         ),
         Maintainer(
             "https://huggingface.co/docs/peft/developer_guides/troubleshooting",
-            "Make the optimizer after the adapter has been added.",
-            opened=False,
+            "'Therefore, make sure to activate all adapters that should be trained before initializing the optimizer'.",
         ),
     ),
     fix=Fix("make the optimizer after {what}"),

@@ -30,7 +30,6 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/optim.html",
             "'If you use the learning rate scheduler (calling scheduler.step()) before the optimizer's update (calling "
             "optimizer.step()), this will skip the first value of the learning rate schedule.'",
-            opened=False,
         ),
         Arithmetic(
             "StepLR(step_size=20) that steps at the start of an epoch: 19 epochs at the first rate, not 20."

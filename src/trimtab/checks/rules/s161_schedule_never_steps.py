@@ -31,7 +31,6 @@ RULE = Rule(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
             "'Learning rate scheduling should be applied after optimizer's update': `scheduler.step()` in the loop.",
-            opened=False,
         ),
         Arithmetic("A linear warm-up multiplies the rate by step / warm-up steps: by 0 at step 0."),
     ),

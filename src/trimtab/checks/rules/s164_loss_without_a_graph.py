@@ -33,7 +33,6 @@ RULE = Rule(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html",
             "'Returns a new Tensor, detached from the current graph. The result will never require gradient.'",
-            opened=False,
         ),
     ),
     fix=Fix("compute the loss from the outputs themselves, and take `requires_grad` on the loss out"),
