@@ -82,7 +82,7 @@ def _is_evaluation(flow: Flow, off: Event, call: Event) -> bool:
     between = flow.events[off.index : call.index]
     if any(event.kind == "call" and event.name in ("train", "backward", "grad") for event in between):
         return False
-    return not any(event.name in ("backward", "grad", "step") and event.within(loop) for event in flow.events)
+    return not any(event.name in ("backward", "grad", "step") for event in flow.inside(loop))
 
 
 def _is_of_function(flow: Flow, off: Event, call: Event) -> bool:
@@ -92,10 +92,8 @@ def _is_of_function(flow: Flow, off: Event, call: Event) -> bool:
     if function is None or not call.within(function) or without_gradients(call):
         return False
     return not any(
-        event.kind == "call"
-        and event.name in ("train", "backward", "grad", "step")
-        and event.within(function)
-        for event in flow.events
+        event.kind == "call" and event.name in ("train", "backward", "grad", "step")
+        for event in flow.inside(function)
     )
 
 

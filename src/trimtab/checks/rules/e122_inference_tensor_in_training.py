@@ -25,8 +25,8 @@ RULE = Rule(
     severity="error",
     message="`{name}` is computed under `torch.inference_mode()` and goes into a forward pass that is trained: torch "
     "raises RuntimeError",
-    why="Tensors of `inference_mode` carry no version counter, and autograd cannot save them for a backward pass. Under "
-    "`no_grad` they are ordinary tensors without a gradient.",
+    why="Tensors of `inference_mode` carry no version counter, and autograd cannot save them for a backward pass. "
+    "Under `no_grad` they are ordinary tensors without a gradient.",
     evidence=(
         Arithmetic(
             "torch 2.13, a linear layer over such a tensor: 'Inference tensors cannot be saved for backward. Please do "
@@ -77,7 +77,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
 def _calls(flow: Flow) -> Iterator[Event]:
     """Calls of models, and of objects of which nothing is known but that they are called."""
     yield from forwards(flow.events)
-    yield from flow.named("__call__")
+    for event in flow.each("call"):
+        of = event.value.of
+        if event.name == "__call__" or (of is not None and of.made == "unknown" and event.name == of.name):
+            yield event
 
 
 def _is_inference(event: Event) -> bool:

@@ -31,8 +31,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html",
-            "ignore_index 'Specifies a target value that is ignored and does not contribute to the input gradient'; -100 "
-            "where nothing is written.",
+            "ignore_index 'Specifies a target value that is ignored and does not contribute to the input gradient'; "
+            "-100 where nothing is written.",
         ),
         Arithmetic(
             "Of a batch of 4 with 20, 20, 20 and 200 tokens 540 of 800 label positions are padding; the mean loss is "
