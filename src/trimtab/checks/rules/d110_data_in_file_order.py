@@ -84,7 +84,7 @@ def _unshuffled(flow: Flow) -> Iterator[Diagnosis]:
             continue
         if any(_goes_over(loop, made) for loop in training_loops(flow)):
             is_sorted = data.name in _SORTED
-            order = "class by class" if is_sorted else "in the same batches in every epoch"
+            order = "folder by folder" if is_sorted else "in the same batches in every epoch"
             fault = f"the training loader never shuffles `{data.last}`: the model sees it {order}"
             severity = "warning" if is_sorted else None
             yield RULE.at(event.place, severity=severity, fault=fault, fix="pass `shuffle=True`")
