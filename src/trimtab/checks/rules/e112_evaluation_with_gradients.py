@@ -6,7 +6,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import forwards, innermost_loop, root, without_gradients
-from trimtab.checks.read.flow.values import Event, Flow, Value
+from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -52,7 +52,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if not flow.is_whole or not any(True for _ in flow.named("backward")):
         return
     if any(True for _ in flow.named("set_grad_enabled", "requires_grad_")) or any(
-        True for _ in flow.sets("requires_grad")
+        not _is_weight(event.subject) for event in flow.sets("requires_grad")
     ):
         return
     calls = [*forwards(flow.events), *flow.named(*_WHOLE)]
@@ -67,6 +67,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
             ):
                 yield RULE.at(call.place)
                 return
+
+
+def _is_weight(value: Value | None) -> bool:
+    """Whether it comes from the parameters of a model, which are frozen, and is no input that is searched for."""
+    return any(each.last in ("parameters", "named_parameters") for each in walk(value, most=12))
 
 
 def _is_evaluation(flow: Flow, off: Event, call: Event) -> bool:

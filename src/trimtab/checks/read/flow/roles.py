@@ -106,11 +106,16 @@ def is_model(value: Value | None) -> bool:
         return False
     return (
         is_module(found)
-        or (value.made == "call" and value.label in _NAMED and not is_known_schedule(value))
+        or any(_is_named(each) for each in options(value))
         or found.label in (*_NAMED, "self.model")
         or (found.made in ("parameter", "attribute", "unknown") and found.label.endswith("_model"))
         or found.name in ("model", "net")
     )
+
+
+def _is_named(value: Value) -> bool:
+    """Whether the result of a call of which nothing is known is called a model: `model = Net().cuda()`."""
+    return value.made == "call" and value.label in _NAMED and not is_known_schedule(value)
 
 
 def loaded_class(value: Value | None) -> str:
