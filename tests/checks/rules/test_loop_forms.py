@@ -15,6 +15,7 @@ from trimtab.checks.rules import e122_inference_tensor_in_training as e122
 from trimtab.checks.rules import l121_loss_of_another_scale as l121
 from trimtab.checks.rules import l122_training_step_without_loss as l122
 from trimtab.checks.rules import p304_clipping_of_scaled_gradients as p304
+from trimtab.checks.rules import s128_mean_of_means as s128
 from trimtab.checks.rules import s139_optimizer_of_old_weights as s139
 from trimtab.checks.rules import s143_accumulated_loss_not_divided as s143
 from trimtab.checks.rules import s144_decay_on_norms_and_biases as s144
@@ -306,3 +307,9 @@ def test_a_head_that_ends_in_log_probabilities_is_left_alone():
         severities(l121, "train.py", images("loss = F.nll_loss(model(x), y)", *TURN[1:], model=replaced))
         == []
     )
+
+
+def test_means_of_means_are_noted_only_where_nothing_tells_of_text():
+    fitted = "import lightning as L\nL.Trainer(accumulate_grad_batches=4).fit(m, d)\n"
+    assert severities(s128, "train.py", fitted) == ["note"]
+    assert severities(s128, "train.py", fitted + "x = tokenizer(texts)\n") == [s128.RULE.severity]
