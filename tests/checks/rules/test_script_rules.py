@@ -50,7 +50,7 @@ def test_memory_that_may_be_pinned_is_left_alone(pair):
     [
         ("GradScaler()", "GradScaler(enabled=False)"),
         ("GradScaler()", "GradScaler(**options)"),
-        ("import torch\n", "import torch\nfrom accelerate import Accelerator\n"),
+        ("scaler = torch.amp.GradScaler()", "from accelerate import Accelerator\nfrom mine import scaler"),
         ("    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n", ""),
     ],
 )

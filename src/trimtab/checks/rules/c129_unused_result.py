@@ -32,7 +32,6 @@ RULE = Rule(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html",
             "Otherwise, the returned tensor is a copy of self with the desired torch.dtype and torch.device.",
-            opened=False,
         ),
     ),
     fix=Fix("assign it: `{of} = {of}.{method}(...)`"),

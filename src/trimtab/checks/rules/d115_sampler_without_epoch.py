@@ -29,7 +29,6 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler",
             "'calling the set_epoch() method at the beginning of each epoch ... is necessary to make shuffling work "
             "properly across multiple epochs. Otherwise, the same ordering will be always used'.",
-            opened=False,
         ),
         Arithmetic(
             "`generator.manual_seed(self.seed + self.epoch)`: with an epoch of 0 always the same permutation."

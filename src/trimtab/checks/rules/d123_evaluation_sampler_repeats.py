@@ -6,8 +6,9 @@ from typing import Final
 from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.read.flow.accelerators import is_accelerator
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import without_gradients
+from trimtab.checks.read.flow.roles import innermost_loop, without_gradients
 from trimtab.checks.read.flow.values import Block, Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
@@ -65,6 +66,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """An unshuffled DistributedSampler of a loader that is only read without gradients, in a script that nowhere cuts
     what was repeated."""
     flow = flow_of(run.document)
+    repeated = _gathered(run, flow)
+    if repeated is not None:
+        fault = "`gather` brings the examples that Accelerate repeated in the last batch as well: they count twice"
+        yield RULE.at(repeated.place, severity="warning", fault=fault, fix="call `gather_for_metrics`")
+        return
     if not flow.is_whole or says(run.document, "accelerator.prepare", "gather_for_metrics", *_CUTS):
         return
     for event in flow.named("DistributedSampler"):
@@ -91,6 +97,33 @@ def check(run: Description) -> Iterator[Diagnosis]:
             event.place, fault=fault, fix="give each process every n-th example: `range(rank, len(data), n)`"
         )
         return
+
+
+def _gathered(run: Description, flow: Flow) -> Event | None:
+    """Accelerate's `gather` of predictions and labels in a loop over a held-out loader that it prepared, in a script
+    that cuts nothing."""
+    if "accelerate" not in run.document.imports or says(
+        run.document, "gather_for_metrics", *_CUTS, "even_batches"
+    ):
+        return None
+    prepared = [each for event in flow.named("prepare") for each in event.value.args]
+    for event in flow.named("gather"):
+        loop = innermost_loop(event)
+        if loop is None or loop.kind != "for" or not is_accelerator(event.subject) or not event.value.args:
+            continue
+        given = event.value.args[0]
+        is_pair = given.made == "list" and len(given.args) == 2
+        over = [each for each in walk(loop.value, most=12) if any(each is one for one in prepared)]
+        held_out = any(part in each.label.lower() for each in over for part in ("val", "test", "eval", "dev"))
+        if is_pair and held_out and any(_is_label(each) for each in given.args):
+            return event
+    return None
+
+
+def _is_label(value: Value) -> bool:
+    """Whether it is the labels of the batch."""
+    key = value.args[0].constant if value.made == "item" and value.args else None
+    return key in ("labels", "label") or value.label in ("labels", "label", "references", "targets", "y")
 
 
 def _loops_over(flow: Flow, sampler: Value) -> list[Event]:

@@ -31,7 +31,6 @@ RULE = Rule(
             "https://huggingface.co/docs/transformers/main_classes/data_collator",
             "mlm (bool, defaults to True): whether or not to use masked language modeling. If set to False, the labels "
             "are the same as the inputs with the padding tokens ignored (by setting them to -100).",
-            opened=False,
         ),
         Arithmetic("A label that equals the input at its own position has a loss of 0 for the identity."),
     ),

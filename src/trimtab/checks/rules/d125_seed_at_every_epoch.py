@@ -72,6 +72,4 @@ def _is_same(event: Event) -> bool:
 
 
 def _starts_anew(flow: Flow, block: Block) -> bool:
-    return any(
-        event.within(block) and is_optimizer(event.value) for event in flow.events if event.kind == "call"
-    )
+    return any(is_optimizer(event.value) for event in flow.inside(block) if event.kind == "call")

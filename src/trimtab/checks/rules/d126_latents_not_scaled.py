@@ -36,7 +36,6 @@ RULE = Rule(
             "https://huggingface.co/docs/diffusers/api/models/autoencoderkl",
             "scaling_factor (0.18215): 'The latents are scaled with the formula z = z * scaling_factor before being "
             "passed to the diffusion model.'",
-            opened=False,
         ),
         Maintainer(
             "https://github.com/huggingface/diffusers/blob/main/examples/text_to_image/train_text_to_image.py",

@@ -6,7 +6,7 @@ from typing import Final
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.values import Value, walk
+from trimtab.checks.read.flow.values import Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -54,6 +54,13 @@ def check(run: Description) -> Iterator[Diagnosis]:
         and event.value.name.startswith("torchvision.datasets.")
         and not event.value.has_rest
     ]
+    whole = _divided(flow, sets)
+    drawn = (
+        _random(whole.keywords["transform"]) if whole is not None and "transform" in whole.keywords else ""
+    )
+    if whole is not None and drawn and whole.place is not None:
+        yield RULE.at(whole.place, split="validation", transform=drawn)
+        return
     trained = [each.keywords.get("transform") for each in sets if not _split(each)]
     for each in sets:
         split, transform = _split(each), each.keywords.get("transform")
@@ -63,6 +70,27 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if name and any(transform is other for other in trained):
             yield RULE.at(each.place, split=split, transform=name)
             return
+
+
+def _divided(flow: Flow, sets: list[Value]) -> Value | None:
+    """A dataset with a random transform that `random_split` divides, of which a loader by a held-out name gets a part
+    that is read without gradients."""
+    for event in flow.named("random_split"):
+        whole = event.value.argument(0, "dataset")
+        if (
+            whole is None
+            or not any(each is whole for each in sets)
+            or not event.value.name.startswith("torch.")
+        ):
+            continue
+        if any(each.name == "transform" for each in flow.sets("transform")):
+            continue
+        for loader in flow.named("DataLoader"):
+            part = loader.value.argument(0, "dataset")
+            is_part = part is not None and part.made == "item" and part.of is event.value
+            if is_part and any(word in part.label.lower() for word in _HELD):  # type: ignore[union-attr]
+                return whole
+    return None
 
 
 def _split(dataset: Value) -> str:

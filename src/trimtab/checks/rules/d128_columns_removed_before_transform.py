@@ -33,9 +33,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://huggingface.co/docs/transformers/tasks/image_classification",
-            "'Because you'd need the image column, set remove_unused_columns=False: the image is needed to create "
-            "pixel_values.'",
-            opened=False,
+            "'It is important you don't remove unused columns because that'll drop the image column. Without the image "
+            "column, you can't create pixel_values. Set remove_unused_columns=False to prevent this behavior!'",
         ),
         Maintainer(
             "https://github.com/huggingface/transformers/blob/main/src/transformers/trainer.py",

@@ -34,7 +34,6 @@ RULE = Rule(
             "'In some cases, the output hidden_state may be incorrect if the input_ids include padding tokens.' "
             "Pass an "
             "attention_mask.",
-            opened=False,
         ),
         Maintainer(
             "https://github.com/huggingface/transformers/blob/main/src/transformers/modeling_utils.py",

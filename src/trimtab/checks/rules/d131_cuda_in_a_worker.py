@@ -35,7 +35,6 @@ RULE = Rule(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading",
             "'It is generally not recommended to return CUDA tensors in multi-process loading'.",
-            opened=False,
         ),
     ),
     fix=Fix("return tensors of the CPU, and move the batch in the loop"),

@@ -28,10 +28,9 @@ RULE = Rule(
     "open another turn after its answer, and then to stop.",
     evidence=(
         Maintainer(
-            "https://huggingface.co/docs/transformers/chat_templating#model-training",
-            "'set add_generation_prompt=False because the additional tokens to prompt an assistant response aren't "
-            "helpful during training.'",
-            opened=False,
+            "https://huggingface.co/docs/transformers/v4.45.2/chat_templating",
+            "'When training, you should usually set add_generation_prompt=False, because the added tokens to prompt an "
+            "assistant response will not be helpful during training.'",
         ),
         Maintainer(
             "https://github.com/huggingface/trl/blob/main/trl/data_utils.py",

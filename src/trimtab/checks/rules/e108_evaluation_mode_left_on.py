@@ -124,14 +124,12 @@ def _left_on_by_method(flow: Flow) -> Iterator[Event]:
         is_method = block.kind == "function" and not event.value.args
         if not is_method or id(model) not in trained or trained[id(model)] is block or _other_object(event):
             continue
-        if not any(
-            each.kind == "call" and each.name == "backward" and each.within(block) for each in flow.events
-        ):
+        if not any(each.kind == "call" and each.name == "backward" for each in flow.inside(block)):
             yield event
 
 
 def _left_on(flow: Flow, block: Block) -> Iterator[Event]:
-    inside = [event for event in flow.events if event.kind == "call" and event.within(block)]
+    inside = [event for event in flow.inside(block) if event.kind == "call"]
     trained = _trained(inside)
     for at, event in enumerate(inside):
         if not _is_off(event) or root(event.subject) not in trained or _is_toggled(event, inside):

@@ -6,7 +6,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import forwards, innermost_loop, root, without_gradients
-from trimtab.checks.read.flow.values import Event, Flow, Value
+from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -52,7 +52,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if not flow.is_whole or not any(True for _ in flow.named("backward")):
         return
     if any(True for _ in flow.named("set_grad_enabled", "requires_grad_")) or any(
-        True for _ in flow.sets("requires_grad")
+        not _is_weight(event.subject) for event in flow.sets("requires_grad")
     ):
         return
     calls = [*forwards(flow.events), *flow.named(*_WHOLE)]
@@ -69,6 +69,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 return
 
 
+def _is_weight(value: Value | None) -> bool:
+    """Whether it comes from the parameters of a model, which are frozen, and is no input that is searched for."""
+    return any(each.last in ("parameters", "named_parameters") for each in walk(value, most=12))
+
+
 def _is_evaluation(flow: Flow, off: Event, call: Event) -> bool:
     """Whether a call belongs to the evaluation that a switch begins: in a loop behind it, in the same function, with
     neither a backward pass nor the other mode in between."""
@@ -82,7 +87,7 @@ def _is_evaluation(flow: Flow, off: Event, call: Event) -> bool:
     between = flow.events[off.index : call.index]
     if any(event.kind == "call" and event.name in ("train", "backward", "grad") for event in between):
         return False
-    return not any(event.name in ("backward", "grad", "step") and event.within(loop) for event in flow.events)
+    return not any(event.name in ("backward", "grad", "step") for event in flow.inside(loop))
 
 
 def _is_of_function(flow: Flow, off: Event, call: Event) -> bool:
@@ -92,10 +97,8 @@ def _is_of_function(flow: Flow, off: Event, call: Event) -> bool:
     if function is None or not call.within(function) or without_gradients(call):
         return False
     return not any(
-        event.kind == "call"
-        and event.name in ("train", "backward", "grad", "step")
-        and event.within(function)
-        for event in flow.events
+        event.kind == "call" and event.name in ("train", "backward", "grad", "step")
+        for event in flow.inside(function)
     )
 
 

@@ -64,7 +64,13 @@ def check(run: Description) -> Iterator[Diagnosis]:
     for loop in training_loops(flow):
         for step in loop.steps():
             trained += [model for each in options(stepped(step)) for model in _models_of(each)]
+    is_frozen = says(run.document, "requires_grad")
+    parts = {} if switched or given or is_frozen else {id(model): _part_of(model) for model in trained}
     for model in dict.fromkeys(trained):
+        part = parts.get(id(model))
+        if part is not None and part.place is not None and not _is_known_elsewhere(flow, model):
+            yield RULE.at(part.place, model=part.label or "model")
+            return
         if not _is_loaded(model) or any(each is model for each in (*switched, *given)):
             continue
         if not _is_known_elsewhere(flow, model) and model.place is not None:
@@ -85,6 +91,14 @@ def _models_of(optimizer: Value) -> list[Value]:
 def _is_loaded(model: Value) -> bool:
     """`from_pretrained` of a class of transformers; the models of diffusers and timm have little dropout to lose."""
     return model.made == "call" and model.last == "from_pretrained" and model.name.startswith("transformers.")
+
+
+def _part_of(model: Value) -> Value | None:
+    """The loaded part of a module of the script, which is made in training mode and leaves its parts as they are."""
+    if model.made != "object":
+        return None
+    found = [each for each in model.fields.values() if _is_loaded(each)]
+    return found[0] if len(found) == 1 and "Model" in found[0].name.rpartition(".")[0] else None
 
 
 def _is_known_elsewhere(flow: Flow, model: Value) -> bool:

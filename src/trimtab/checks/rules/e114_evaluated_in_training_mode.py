@@ -31,7 +31,6 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/notes/autograd.html",
             "'You are responsible for calling model.eval() and model.train() if your model relies on modules such as "
             "Dropout and BatchNorm that may behave differently depending on training mode'.",
-            opened=False,
         ),
         Arithmetic("Dropout 0.5 leaves half of the units: two evaluations of the same weights differ."),
     ),
@@ -98,7 +97,8 @@ def _share_a_stretch(event: Event, call: Event) -> bool:
 
 def _sets_mode(flow: Flow) -> bool:
     """Whether training is switched off in another way: `train(False)`, `train(mode)`, `model.training = False`."""
-    return any(event.value.args or event.value.keywords for event in flow.named("train")) or any(
+    given = [(*event.value.args, *event.value.keywords.values()) for event in flow.named("train")]
+    return any(mode.constant is not True for each in given for mode in each) or any(
         True for _ in flow.sets("training")
     )
 

@@ -30,7 +30,6 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html",
             "'In this mode, the result of every computation will have requires_grad=False, even when the inputs have "
             "requires_grad=True.'",
-            opened=False,
         ),
         Arithmetic("The gradient of a constant is 0: no step moves a weight."),
     ),

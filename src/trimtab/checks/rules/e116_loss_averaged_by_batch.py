@@ -32,7 +32,6 @@ RULE = Rule(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html",
             "'When size_average is True, the loss is averaged over non-ignored targets.'",
-            opened=False,
         ),
         Arithmetic("Batches of 10 and 1,000 targets with means 6 and 3: 4.5 by batch, 3.03 by target."),
     ),

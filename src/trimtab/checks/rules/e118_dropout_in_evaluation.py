@@ -27,7 +27,6 @@ RULE = Rule(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.dropout.html",
             "training (bool): apply dropout if is True. Default: True.",
-            opened=False,
         ),
         Maintainer(
             "https://github.com/karpathy/nanoGPT/pull/240",

@@ -29,7 +29,6 @@ RULE = Rule(
             "'LLMs are decoder-only architectures ... If your inputs do not have the same length, they need to "
             "be padded. "
             "Since LLMs are not trained to continue from pad tokens, your input needs to be left-padded.'",
-            opened=False,
         ),
         Maintainer(
             "https://github.com/huggingface/transformers/blob/main/src/transformers/generation/utils.py",

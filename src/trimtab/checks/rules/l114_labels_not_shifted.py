@@ -7,9 +7,9 @@ from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.losses import CrossEntropy, cross_entropies
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import is_causal
+from trimtab.checks.read.flow.roles import is_causal, is_causal_class, loaded_class
 from trimtab.checks.read.flow.slices import cut, plain
-from trimtab.checks.read.flow.values import Value, walk
+from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -54,20 +54,41 @@ RULE = Rule(
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where logits of a causal model of transformers go whole into a cross entropy, and the targets are the very
     ids that the model was given, or the `labels` of the same batch; labels that come from elsewhere may be shifted."""
-    losses = cross_entropies(flow_of(run.document))
+    flow = flow_of(run.document)
+    losses = cross_entropies(flow)
     yield from _own_heads(run, losses)
     for loss in losses:
         forward = _forward(plain(loss.logits))
-        if forward is None or not is_causal(forward.of) or "labels" in forward.keywords:
+        if forward is None or "labels" in forward.keywords:
+            continue
+        if not is_causal(forward.of) and not (_is_trainers(forward, loss.event) and _loads_causal_only(flow)):
             continue
         target, given = plain(loss.targets), forward.argument(0, "input_ids")
         inputs = plain(given) if given is not None else None
         if target is None or inputs is None:
             continue
+        if forward.has_rest and target.of is inputs and _is_of_batch(target, "labels"):  # `model(**batch)`
+            yield RULE.at(loss.event.place, labels="`labels` of the batch")
+            continue
         if target is inputs:
             yield RULE.at(loss.event.place, severity="error", labels="the ids that the model reads")
         elif _is_of_batch(target, "labels") and _is_of_batch(inputs, "input_ids") and target.of is inputs.of:
             yield RULE.at(loss.event.place, labels="`labels` of the batch")
+
+
+def _is_trainers(forward: Value, event: Event) -> bool:
+    """Whether it is the model that a Trainer hands to its `compute_loss`."""
+    methods = [block.value for block in event.path if block.kind == "function" and block.value is not None]
+    is_method = any(method.name == "compute_loss" for method in methods)
+    return (
+        is_method and forward.of is not None and forward.of.made == "parameter" and forward.of.name == "model"
+    )
+
+
+def _loads_causal_only(flow: Flow) -> bool:
+    loaded = [loaded_class(event.value) for event in flow.named("from_pretrained", "from_config")]
+    models = [name for name in loaded if "For" in name or "LMHead" in name]
+    return bool(models) and all(is_causal_class(name) for name in models)
 
 
 def _own_heads(run: Description, losses: list[CrossEntropy]) -> Iterator[Diagnosis]:
@@ -87,7 +108,9 @@ def _own_heads(run: Description, losses: list[CrossEntropy]) -> Iterator[Diagnos
             inner = plain(ends[0][0])
             if inner is not None and inner.made == "parameter":
                 shifted[inner.name] = logits
-        elif target.made == "parameter" and _head(logits).endswith(("head", "output", "proj", "out")):
+        elif target.made in ("parameter", "item", "element") and _head(logits).endswith(
+            ("head", "output", "proj", "out")
+        ):
             straight.append((loss, target))
     for loss, target in straight:
         reads = any(each is target for each in walk(loss.logits, most=80))
@@ -142,6 +165,6 @@ def _forward(logits: Value | None) -> Value | None:
 
 
 def _is_of_batch(value: Value, key: str) -> bool:
-    if value.made == "item":
+    if value.made == "item" or (value.made == "call" and value.name in ("pop", "get")):
         return bool(value.args) and value.args[0].constant == key
     return value.made == "attribute" and value.name == key

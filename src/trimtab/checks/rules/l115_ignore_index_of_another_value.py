@@ -9,7 +9,7 @@ from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.place import Place
 from trimtab.checks.read.flow.losses import CrossEntropy, cross_entropies
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.values import Flow, Value
+from trimtab.checks.read.flow.values import Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -31,10 +31,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html",
-            "'ignore_index: Specifies a target value that is ignored and does not contribute to the input "
-            "gradient'; -100 "
-            "where nothing is written.",
-            opened=False,
+            "ignore_index 'Specifies a target value that is ignored and does not contribute to the input gradient'; "
+            "-100 where nothing is written.",
         ),
         Arithmetic(
             "Of a batch of 4 with 20, 20, 20 and 200 tokens 540 of 800 label positions are padding; the mean loss is "
@@ -60,6 +58,18 @@ def check(run: Description) -> Iterator[Diagnosis]:
     losses = [loss for loss in cross_entropies(flow) if loss.name == "cross_entropy"]
     masked = _masked(flow)
     yield from _of_transformers(run, flow, has_loss=bool(losses))
+    collators = [each.value for each in flow.named(*_COLLATORS)]
+    is_masked_by_it = bool(collators) and not any(
+        "label_pad_token_id" in each.keywords or each.has_rest for each in collators
+    )
+    for loss in losses if is_masked_by_it and not masked else ():
+        if loss.ignore_index is not None and _is_pad(loss.ignore_index) and _is_of_labels(loss.targets):
+            fault = (
+                "the loss leaves out the id of padding, and the collator sets the labels of padding to -100"
+            )
+            place = loss.made.place or loss.event.place
+            yield RULE.at(place, fault=fault, way=f"write `ignore_index={_DEFAULT}`")
+            return
     ignored = {_ignored(loss) for loss in losses}
     if len(ignored) != 1 or not losses:
         return
@@ -83,6 +93,27 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 fault=fault,
                 way=f"write `ignore_index={pad}`",
             )
+
+
+_COLLATORS = (
+    "DataCollatorForLanguageModeling",
+    "DataCollatorForSeq2Seq",
+    "DataCollatorForTokenClassification",
+    "DataCollatorForCompletionOnlyLM",
+)
+"""Their labels of padding are -100."""
+
+
+def _is_pad(value: Value) -> bool:
+    return value.made == "attribute" and value.name == "pad_token_id"
+
+
+def _is_of_labels(targets: Value) -> bool:
+    """Whether targets are `batch["labels"]`, moved, cut or reshaped."""
+    return any(
+        each.made == "item" and bool(each.args) and each.args[0].constant == "labels"
+        for each in walk(targets, most=12)
+    )
 
 
 def _of_transformers(run: Description, flow: Flow, *, has_loss: bool) -> Iterator[Diagnosis]:

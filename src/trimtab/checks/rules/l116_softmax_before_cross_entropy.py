@@ -30,7 +30,6 @@ RULE = Rule(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html",
             "'The input is expected to contain the unnormalized logits for each class'.",
-            opened=False,
         ),
         Arithmetic(
             "With 10 classes and a probability of 1 for the right one the loss is -ln(e / (e + 9)) = 1.46; it "

@@ -66,7 +66,22 @@ _MASKS: Final = (
     "DataCollatorForLanguage",
 )
 _COPIES: Final = frozenset(
-    {"copy", "clone", "detach", "tolist", "list", "deepcopy", "contiguous", "to", "cuda"}
+    {
+        "copy",
+        "clone",
+        "detach",
+        "tolist",
+        "list",
+        "deepcopy",
+        "contiguous",
+        "to",
+        "cuda",
+        "squeeze",
+        "flatten",
+        "view",
+        "reshape",
+        "long",
+    }
 )
 
 
@@ -108,13 +123,17 @@ def _copied(run: Description, flow: Flow) -> Place | None:
             and _pads(event.subject)
         ):
             return event.place
+    for inputs, labels, place in _returned(flow) if not says(run.document, "mlm", "mask_token") else ():
+        source = _original(inputs)
+        if source is not None and source is _original(labels) and source.of is not None and _pads(source.of):
+            return place
     pads = says(
         run.document, "padding=True", 'padding="', "padding='", "pad_to_max_length=True", "tokenizer.pad("
     )
     for event in forwards(flow.events) if pads else ():
         call = event.value
         labels, ids = call.keywords.get("labels"), call.argument(0, "input_ids")
-        is_masked = "attention_mask" in call.keywords or len(call.args) > 1
+        is_masked = "attention_mask" in call.keywords or len(call.args) > 1 or call.has_rest
         if (
             labels is None
             or ids is None
@@ -126,7 +145,23 @@ def _copied(run: Description, flow: Flow) -> Place | None:
         source = _original(ids)
         if source is not None and _original(labels) is source and _pads(source.of):
             return event.place
+        whole = [each for each in call.args if call.has_rest and _pads(each)]  # `model(**batch, labels=...)`
+        if any(_is_ids_of(labels, each) for each in whole):
+            return event.place
     return None
+
+
+def _returned(flow: Flow) -> Iterator[tuple[Value, Value, Place]]:
+    """Ids and labels of each mapping that a function gives back."""
+    told: set[int] = set()
+    for event in flow.events:
+        for block in event.path:
+            if block.kind == "function" and id(block) not in told and block.place is not None:
+                told.add(id(block))
+                for each in block.returned:
+                    inputs, labels = each.keywords.get("input_ids"), each.keywords.get("labels")
+                    if inputs is not None and labels is not None:
+                        yield inputs, labels, block.place
 
 
 def _pads(value: Value | None) -> bool:
@@ -143,6 +178,9 @@ def _pads(value: Value | None) -> bool:
 def _original(value: Value | None) -> Value | None:
     """A tensor or list behind its copies."""
     for _ in range(12):
+        if value is not None and value.made == "item" and value.args and value.args[0].constant == 0:
+            value = value.of  # the one row of a batch
+            continue
         if value is None or value.made != "call" or value.last not in _COPIES:
             return value
         value = (

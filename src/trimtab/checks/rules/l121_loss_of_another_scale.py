@@ -31,7 +31,6 @@ RULE = Rule(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.NLLLoss.html",
             "'The input given through a forward call is expected to contain log-probabilities of each class.'",
-            opened=False,
         ),
         Arithmetic(
             "`nll_loss` is the negative of the input at the target: of logits it falls without end as they grow, of "

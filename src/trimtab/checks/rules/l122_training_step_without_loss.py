@@ -31,7 +31,6 @@ RULE = Rule(
             "https://lightning.ai/docs/pytorch/stable/common/lightning_module.html#training-step",
             "Returns the loss tensor, a dictionary with the key 'loss', or None, and 'In automatic optimization, this "
             "will skip to the next batch'.",
-            opened=False,
         ),
         Maintainer(
             "https://github.com/Lightning-AI/pytorch-lightning/blob/master/src/lightning/pytorch/loops/optimization/automatic.py",
@@ -83,6 +82,13 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def _is_cut(node: ast.expr) -> bool:
+    if isinstance(node, ast.Dict):
+        losses = [
+            value
+            for key, value in zip(node.keys, node.values, strict=True)
+            if isinstance(key, ast.Constant) and key.value == "loss"
+        ]
+        return len(losses) == 1 and _is_cut(losses[0])
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)

@@ -20,8 +20,7 @@ RULE = Rule(
         Arithmetic("Rows are counted from 0: a table of V rows has the ids 0 to V - 1."),
         Maintainer(
             "https://github.com/OpenRLHF/OpenRLHF/issues/87",
-            "A new [PAD] gets id 32000 in a table of 32,000 rows (cited from memory).",
-            opened=False,
+            "With a new [PAD] the tokenizer has 32,001 entries, and the model's table 32,000 rows.",
         ),
     ),
     fix=Fix(

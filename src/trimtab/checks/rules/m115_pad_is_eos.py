@@ -25,8 +25,8 @@ RULE = Rule(
         ),
         Maintainer(
             "https://github.com/huggingface/transformers/issues/23530",
-            "The same, reported in 2023 and open since (cited from memory).",
-            opened=False,
+            "'all EOS tokens in the labels are overwritten with -100, instead of just the ones used for padding': "
+            "reported in 2023 and open since.",
         ),
     ),
     fix=Fix(

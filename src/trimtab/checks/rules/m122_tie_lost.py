@@ -28,7 +28,6 @@ RULE = Rule(
             "`tie_weights` ties the input and output embeddings; `resize_token_embeddings` 'takes care of tying "
             "weights "
             "embeddings afterwards'.",
-            opened=False,
         ),
         Arithmetic("gpt2 has 124M parameters tied and 163M untied: 50,257 x 768 more."),
     ),

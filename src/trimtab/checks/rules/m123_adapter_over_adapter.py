@@ -29,9 +29,7 @@ RULE = Rule(
         ),
         Maintainer(
             "https://huggingface.co/docs/peft/developer_guides/troubleshooting",
-            "'Ensure that you load the adapter onto the base model': call PeftModel.from_pretrained without "
-            "get_peft_model.",
-            opened=False,
+            "'A common error is trying to load a trained model with get_peft_model which is incorrect.'",
         ),
         Arithmetic(
             "get_peft_model wraps each layer once, from_pretrained on the result once more: two pairs of factors, of "

@@ -34,7 +34,6 @@ RULE = Rule(
             "https://huggingface.co/docs/peft/developer_guides/troubleshooting#randomly-initialized-layers",
             "'For some tasks, it is important to correctly configure modules_to_save in the config to account for "
             "randomly initialized layers.'",
-            opened=False,
         ),
         Maintainer(
             "https://github.com/huggingface/peft/blob/main/src/peft/peft_model.py",

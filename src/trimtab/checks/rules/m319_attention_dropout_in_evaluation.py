@@ -31,7 +31,6 @@ RULE = Rule(
             "evaluation, be sure to pass a value of 0.0 when the module that makes the function call is not in "
             "training "
             "mode'.",
-            opened=False,
         ),
         Maintainer(
             "https://github.com/karpathy/nanoGPT/pull/240",

@@ -31,9 +31,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.ModuleList.html",
-            "ModuleList can be indexed like a regular Python list, but the modules it contains are properly "
-            "registered.",
-            opened=False,
+            "'can be indexed like a regular Python list, but modules it contains are properly registered, and will be "
+            "visible by all Module methods.'",
         ),
         Maintainer(
             "https://docs.pytorch.org/docs/stable/notes/modules.html",

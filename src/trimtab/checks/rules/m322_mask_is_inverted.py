@@ -33,7 +33,6 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html",
             "key_padding_mask: 'For a binary mask, a True value indicates that the corresponding key value will be "
             "ignored for the purpose of attention.'",
-            opened=False,
         ),
         Arithmetic("A softmax over scores that are all -inf is 0 / 0: NaN."),
     ),

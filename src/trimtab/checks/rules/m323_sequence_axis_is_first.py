@@ -34,7 +34,6 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoderLayer.html",
             "batch_first: 'If True, then the input and output tensors are provided as (batch, seq, feature). Default: "
             "False (seq, batch, feature).'",
-            opened=False,
         ),
         Maintainer(
             "https://github.com/pytorch/pytorch/issues/27968",

@@ -25,7 +25,6 @@ RULE = Rule(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.to",
             "'This method modifies the module in-place' and returns self.",
-            opened=False,
         ),
         Arithmetic("After `b = a` a step on the weights of a is one on the weights of b."),
     ),

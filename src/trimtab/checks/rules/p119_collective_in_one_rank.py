@@ -33,7 +33,6 @@ RULE = Rule(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.barrier",
             "'This collective blocks processes until the whole group enters this function'.",
-            opened=False,
         ),
     ),
     fix=Fix("call it outside the branch, in every process"),

@@ -6,6 +6,10 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import Entry
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.own_key import calls_of
+from trimtab.checks.read.flow.loops import Loop, training_loops
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import is_scaler, options
+from trimtab.checks.read.flow.values import Event, Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -50,19 +54,60 @@ RULE = Rule(
 )
 _HANDLED = frozenset({"accelerate", "lightning", "pytorch_lightning", "deepspeed", "apex"})
 """Libraries that scale and clip by themselves."""
+_CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires where one script makes the scaler, scales, clips and steps, and never unscales."""
+    """Fires where one script makes the scaler, scales, clips and steps, and never unscales; and where a loop does so
+    with a scaler that it is given, whatever other loops do."""
     names = {call.name for call in run.document.calls}
-    if not {"GradScaler", "scale", "step"} <= names or "unscale_" in names or run.document.imports & _HANDLED:
-        return
     # A scaler that is switched off scales by 1; one that a variable switches scales when it is on.
     if any(call.has_rest or _is_off(call.arguments.get("enabled")) for call in calls_of(run, "GradScaler")):
         return
-    for call in calls_of(run, "clip_grad_norm_", "clip_grad_value_"):
-        yield RULE.at(call.place)
-        return
+    if (
+        {"GradScaler", "scale", "step"} <= names
+        and "unscale_" not in names
+        and not run.document.imports & _HANDLED
+    ):
+        for call in calls_of(run, "clip_grad_norm_", "clip_grad_value_"):
+            yield RULE.at(call.place)
+            return
+    flow, is_handled = flow_of(run.document), bool(run.document.imports & _HANDLED)
+    clip = next(
+        (
+            found
+            for loop in training_loops(flow)
+            if (found := _clipped_in(loop, is_handled=is_handled)) is not None
+        ),
+        None,
+    )
+    if flow.is_whole and clip is not None:
+        yield RULE.at(clip.place)
+
+
+def _clipped_in(loop: Loop, *, is_handled: bool) -> Event | None:
+    """What clips between `scaler.scale(loss).backward()` and `scaler.step` of the same loop, where nothing unscales
+    or may do so out of sight."""
+    scaled = loop.backward.subject
+    if scaled is None or scaled.made != "call" or scaled.name != "scale" or not is_scaler(scaled.of):
+        return None
+    is_torchs = all(each.name.startswith("torch.") for each in options(scaled.of))
+    if not is_torchs and is_handled:
+        return None
+    steps = [event for event in loop.steps() if is_scaler(event.subject)]
+    for clip in loop.called(*_CLIPS):
+        if clip.index < loop.backward.index or not any(step.index > clip.index for step in steps):
+            continue
+        before = [each for each in loop.events if each.kind == "call" and each.index < clip.index]
+        if not any(each.name == "unscale_" or _is_handed_on(each, scaled.of) for each in before):
+            return clip
+    return None
+
+
+def _is_handed_on(event: Event, scaler: Value | None) -> bool:
+    """Whether a function, which may not be followed, is given the scaler."""
+    given = (*event.value.args, *event.value.keywords.values())
+    return event.name != "step" and any(each is scaler for each in given)
 
 
 def _is_off(enabled: Entry | None) -> bool:

@@ -28,7 +28,6 @@ RULE = Rule(
             "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide",
             "'Avoid unnecessary CPU-GPU synchronization': print(cuda_tensor) and cuda_tensor.item() are among "
             "what does it.",
-            opened=False,
         ),
         Arithmetic(
             "The value of a tensor on a GPU exists once every kernel before it has run: whoever reads it waits for all "

@@ -25,7 +25,6 @@ RULE = Rule(
         Maintainer(
             "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide",
             "'Enable cuDNN auto-tuner' for convolutional networks: torch.backends.cudnn.benchmark = True.",
-            opened=False,
         ),
         Arithmetic(
             "The search costs a few trials of each algorithm once a shape, and what it finds serves every later step."

@@ -23,7 +23,6 @@ RULE = Rule(
         Maintainer(
             "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide",
             "'Create tensors directly on the target device' instead of `torch.rand(size).cuda()`.",
-            opened=False,
         ),
         Arithmetic(
             "A million floats take about 0.3 ms over a bus of 12 GB/s; a kernel that fills them takes about 5 us."

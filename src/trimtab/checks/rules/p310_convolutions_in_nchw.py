@@ -26,8 +26,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
-            "Gains of 8% to 35% for mixed precision on NVIDIA GPUs, of 22% on average over common models.",
-            opened=False,
+            "'The following list of models has the full support of Channels last and showing 8%-35% performance gains "
+            "on Volta devices': ResNet, MobileNet and others.",
         ),
         Arithmetic(
             "Two transposes read and write each activation once more, as much traffic as a pointwise layer has."

@@ -15,6 +15,7 @@ from trimtab.checks.read.flow.roles import is_causal, loaded_class
 from trimtab.checks.read.flow.values import Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
+from trimtab.finding import Severity
 
 RULE = Rule(
     code="S128",
@@ -75,6 +76,18 @@ _BY_EXAMPLE = (
     "ForVideoClassification",
 )  # fmt: skip
 """Models whose loss is a mean over examples, of which micro-batches have the same number."""
+_TEXT = (
+    "tokeniz",
+    "input_ids",
+    "vocab",
+    "-100",
+    "ignore_index",
+    "LanguageModel",
+    "transformers",
+    "litgpt",
+    "nlp",
+)
+"""Signs of targets that differ in number from batch to batch."""
 _LIGHTNING = frozenset({"lightning", "pytorch_lightning"})
 
 
@@ -96,6 +109,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         where = accumulation if accumulation.is_written else run.place
         yield _told(where, accumulation.value, "transformers before 4.46", "use transformers 4.46 or newer")
     if _LIGHTNING & run.document.imports:
+        severity = None if says(run.document, *_TEXT) else "note"
         for call in calls_of(run, "Trainer"):
             entry: Entry | None = call.arguments.get("accumulate_grad_batches")
             if call.name == "Trainer" and entry is not None and type(entry.value) is int and entry.value > 1:
@@ -104,11 +118,14 @@ def check(run: Description) -> Iterator[Diagnosis]:
                     entry.value,
                     "Lightning divides by accumulate_grad_batches",
                     "sum the loss, and divide by the target tokens of the whole step in the module",
+                    severity=severity,
                 )
 
 
-def _told(where: Setting | Place, accumulation: int, who: str, fix: str) -> Diagnosis:
-    return RULE.at(where, accumulation=f"{accumulation} micro-batches", who=who, fix=fix)
+def _told(
+    where: Setting | Place, accumulation: int, who: str, fix: str, *, severity: Severity | None = None
+) -> Diagnosis:
+    return RULE.at(where, severity=severity, accumulation=f"{accumulation} micro-batches", who=who, fix=fix)
 
 
 def _own_loops(run: Description) -> Iterator[Diagnosis]:

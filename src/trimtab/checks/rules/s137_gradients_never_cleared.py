@@ -29,7 +29,6 @@ RULE = Rule(
         Maintainer(
             "https://pytorch.org/tutorials/beginner/basics/optimization_tutorial.html",
             "'Call optimizer.zero_grad() to reset the gradients of model parameters. Gradients by default add up'.",
-            opened=False,
         ),
         Arithmetic(
             "After n batches without clearing the gradient is a sum of n terms: batch 1 counts n times."

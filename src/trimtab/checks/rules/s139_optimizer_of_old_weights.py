@@ -7,7 +7,7 @@ from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import is_optimizer, options, root
-from trimtab.checks.read.flow.values import Event, Flow, Value, walk
+from trimtab.checks.read.flow.values import Block, Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.finding import Severity
 
@@ -35,8 +35,7 @@ RULE = Rule(
         ),
         Maintainer(
             "https://huggingface.co/docs/peft/developer_guides/troubleshooting",
-            "Make the optimizer after the adapter has been added.",
-            opened=False,
+            "'Therefore, make sure to activate all adapters that should be trained before initializing the optimizer'.",
         ),
     ),
     fix=Fix("make the optimizer after {what}"),
@@ -85,16 +84,27 @@ def _model_of(optimizer: Value) -> Value | None:
         ]
         is_whole = len(models) == len(groups) > 1 and all(each is models[0] for each in models)
         return models[0] if is_whole else None
+    given = _chosen_from(given)
     if given is None or given.made != "call" or given.last not in ("parameters", "named_parameters"):
         return None
     return root(given.of)
 
 
+def _chosen_from(given: Value | None) -> Value | None:
+    """What trainable parameters are chosen from: `filter(lambda p: p.requires_grad, model.parameters())`."""
+    if given is not None and given.made == "element" and given.of is not None:
+        return given.of
+    if given is not None and given.made == "call" and given.last in ("filter", "list") and given.args:
+        return _chosen_from(given.args[-1]) or given.args[-1]
+    return given
+
+
 def _replaced(flow: Flow, made: Event, model: Value) -> tuple[str, Severity | None] | None:
     """What replaces weights behind the optimizer, and how sure that is."""
     last = max((event.index for event in flow.named("step") if _is_of(event, made.value)), default=-1)
+    around = _caller(made)
     for event in flow.events[made.index + 1 : last + 1]:
-        if event.path[: len(made.path)] != made.path:
+        if event.path[: len(around)] != around:
             continue
         if event.kind == "call" and event.name in _CHANGES and _is_about(event, model):
             if event.name != "resize_token_embeddings" or _may_grow(flow, event):
@@ -112,6 +122,14 @@ def _replaced(flow: Flow, made: Event, model: Value) -> tuple[str, Severity | No
             is_wrapper = event.value.last.endswith("Parallel")
             return (f"`{event.name}` is replaced", None) if not is_wrapper else None
     return None
+
+
+def _caller(made: Event) -> tuple[Block, ...]:
+    """The blocks around the optimizer, without functions that do no more than make it and give it back."""
+    path = made.path
+    while path and path[-1].kind == "function" and any(each is made.value for each in path[-1].returned):
+        path = path[:-1]
+    return path
 
 
 def _is_of(step: Event, optimizer: Value) -> bool:

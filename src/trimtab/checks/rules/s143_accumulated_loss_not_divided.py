@@ -44,6 +44,7 @@ RULE = Rule(
     good=Example("train.py", _SCRIPT.format(divided=" / 4")),
     symptoms=("loss grows with gradient accumulation", "diverged", "every step is clipped"),
 )
+_CRITERIA = frozenset({"criterion", "loss_fn", "loss_function", "loss_func", "criterion_ce", "ce_loss"})
 _COUNTING = frozenset({"accelerate", "deepspeed", "lightning", "pytorch_lightning", "lightning_fabric"})
 _ADAPTIVE = ("Adam", "Adafactor", "Lion", "RMSprop", "Adagrad")
 
@@ -154,5 +155,9 @@ def _is_mean(value: Value | None, flow: Flow) -> bool:
     for loss in cross_entropies(flow):
         if loss.event.value is value:
             return "reduction" not in loss.made.keywords
+    if value.made == "call" and value.name == "__call__" and value.of is not None:
+        # A loss that the function is given; what else than a mean it gives back would be said in its name.
+        of = value.of
+        return of.made in ("parameter", "attribute") and (of.label or of.name) in _CRITERIA
     of = value.of if value.made == "attribute" and value.name == "loss" else None
     return of is not None and of.made == "call" and "For" in loaded_class(root(of.of))

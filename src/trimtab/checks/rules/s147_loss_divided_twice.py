@@ -6,8 +6,10 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.accelerators import accelerators, is_accelerator
+from trimtab.checks.read.flow.loops import training_loops
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.values import Value, walk
+from trimtab.checks.read.flow.periods import turn_of_event
+from trimtab.checks.read.flow.values import Event, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -66,15 +68,30 @@ def _by_hand(run: Description) -> Iterator[Diagnosis]:
         if loss is None or not _is_quotient(loss) or not _is_quotient(loss.args[0]):
             continue
         one, two = loss.args[1], loss.args[0].args[1]
-        names = [f"{each.label} {each.name}".lower() for each in (one, two)]
         is_same = one is two or (one.constant is not UNKNOWN and one.constant == two.constant)
-        if is_same and (all("accum" in name for name in names) or type(one.constant) is int):
+        is_count = type(one.constant) is int or all(_is_accumulation(each) for each in (one, two))
+        if is_same and (is_count or _is_period(run, event, one)):
             where = "where it is computed"
             told = f"{one.constant}" if isinstance(one.constant, int) else "that many"
             yield RULE.at(
                 event.place, size=told, other=where, fix="in the loop, or where the loss is computed"
             )
             return
+
+
+def _is_accumulation(value: Value) -> bool:
+    """Whether a value is called so, also as the key of a configuration: `config["train"]["accumulation"]`."""
+    written = [value.label, value.name, *(str(each.constant) for each in value.args if value.made == "item")]
+    return any("accum" in each.lower() for each in written)
+
+
+def _is_period(run: Description, backward: Event, count: Value) -> bool:
+    """Whether the optimizer steps once in so many turns."""
+    for loop in training_loops(flow_of(run.document)):
+        if loop.backward is backward:
+            turns = [turn_of_event(step, loop.block) for step in loop.steps()]
+            return any(turn is not None and turn.period is count for turn in turns)
+    return False
 
 
 def _is_quotient(value: Value) -> bool:

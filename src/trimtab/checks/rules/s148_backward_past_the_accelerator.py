@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
+from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.accelerators import accelerators, is_accelerator
 from trimtab.checks.read.flow.loops import training_loops
@@ -72,6 +73,8 @@ def _effect(accelerator: Value) -> str:
     size = accelerator.keywords.get("gradient_accumulation_steps")
     if size is not None and type(size.constant) is int and size.constant > 1:
         return f"the loss is not divided by the accumulation of {size.constant}"
+    if size is not None and size.constant is UNKNOWN:
+        return "the loss is not divided by the accumulation"
     return ""
 
 

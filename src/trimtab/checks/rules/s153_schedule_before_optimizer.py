@@ -7,7 +7,7 @@ from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.loops import is_step
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import innermost_loop, is_schedule
-from trimtab.checks.read.flow.values import Block, Event
+from trimtab.checks.read.flow.values import Block, Event, Flow
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -30,7 +30,6 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/optim.html",
             "'If you use the learning rate scheduler (calling scheduler.step()) before the optimizer's update (calling "
             "optimizer.step()), this will skip the first value of the learning rate schedule.'",
-            opened=False,
         ),
         Arithmetic(
             "StepLR(step_size=20) that steps at the start of an epoch: 19 epochs at the first rate, not 20."
@@ -52,7 +51,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     flow = flow_of(run.document)
     for event in flow.named("step"):
         loop = innermost_loop(event)
-        if loop is not None and _is_schedule_step(event) and _is_first(flow.events, event, loop):
+        if loop is not None and _is_schedule_step(event) and _is_first(flow, event, loop):
             yield RULE.at(event.place)
             return
 
@@ -63,8 +62,8 @@ def _is_schedule_step(event: Event) -> bool:
     return not (call.args or call.keywords or call.has_rest) and is_schedule(event.subject)
 
 
-def _is_first(events: list[Event], event: Event, loop: Block) -> bool:
-    inside = [each for each in events if each.name == "step" and each.within(loop)]
+def _is_first(flow: Flow, event: Event, loop: Block) -> bool:
+    inside = [each for each in flow.inside(loop) if each.name == "step"]
     steps = [each for each in inside if is_step(each)]
     branches = [block for block in event.below(loop) if block.kind in ("if", "else", "except")]
     if not steps or any(step.index < event.index for step in steps):

@@ -8,7 +8,8 @@ from trimtab.checks.evidence import Maintainer
 from trimtab.checks.read.flow.accelerators import accelerators, is_accelerator
 from trimtab.checks.read.flow.loops import training_loops
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.values import Flow, Value, walk
+from trimtab.checks.read.flow.roles import OPTIMIZERS, is_known_schedule
+from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -60,14 +61,25 @@ def check(run: Description) -> Iterator[Diagnosis]:
     flow = flow_of(run.document)
     accumulated = [event for event in flow.named("accumulate") if is_accelerator(event.subject)]
     made = accelerators(run.document)
-    if accumulated and len(made) == 1 and not any(name in made[0].keywords for name in _SETS):
-        if len(made[0].args) < 4 and not _is_set_later(flow, made[0]) and made[0].place is not None:
-            yield RULE.at(
-                made[0].place,
-                fault="`Accelerator` is made without `gradient_accumulation_steps`",
-                way="give `Accelerator` the `gradient_accumulation_steps`",
-            )
+    is_default = (
+        len(made) == 1 and len(made[0].args) < 4 and not any(name in made[0].keywords for name in _SETS)
+    )
+    if accumulated and is_default and not _is_set_later(flow, made[0]) and made[0].place is not None:
+        yield RULE.at(
+            made[0].place,
+            fault="`Accelerator` is made without `gradient_accumulation_steps`",
+            way="give `Accelerator` the `gradient_accumulation_steps`",
+        )
         return
+    for event in accumulated if len(made) == 1 else ():
+        step = _stepped_unprepared(flow, event)
+        if step is not None:
+            yield RULE.at(
+                step.place,
+                fault="the optimizer was not given to `accelerator.prepare`",
+                way="give `prepare` the optimizer as well",
+            )
+            return
     if accumulated or says(run.document, "no_sync", "GradientAccumulationPlugin") or not flow.is_whole:
         return
     for loop in training_loops(flow):
@@ -81,6 +93,27 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 way="put the body of the loop under `with accelerator.accumulate(model):`",
             )
             return
+
+
+def _stepped_unprepared(flow: Flow, accumulate: Event) -> Event | None:
+    """A step under `accumulate` of an optimizer that is seen to be made, and that nothing is given but schedules."""
+    for event in flow.named("step"):
+        made = event.subject
+        is_inside = any(each is accumulate.value for block in event.path for each in block.contexts)
+        if not is_inside or made is None or made.made != "call" or made.last not in OPTIMIZERS:
+            continue
+        given = [
+            each
+            for each in flow.each("call")
+            if any(
+                one is made
+                for value in (*each.value.args, *each.value.keywords.values())
+                for one in walk(value, most=6)
+            )
+        ]
+        if all(is_known_schedule(each.value) for each in given):
+            return event
+    return None
 
 
 def _asks(value: Value | None) -> bool:

@@ -23,8 +23,7 @@ RULE = Rule(
     code="S156",
     name="own-loss-not-divided",
     severity="note",
-    message="this Trainer has its own `compute_loss`, which leaves `num_items_in_batch` unused: under accumulation its "
-    "losses are added up undivided",
+    message="this Trainer has its own `{method}`, which {fault}: under accumulation its losses are added up undivided",
     why="Since transformers 4.46 the Trainer divides by the accumulation only where the model takes no "
     "`**kwargs`; almost "
     "every model takes them, and then the loss is expected to have been divided by `num_items_in_batch`. A loss of "
@@ -55,13 +54,12 @@ SINCE: Final = (4, 46)
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """A class over a Trainer of transformers with a `compute_loss` that neither uses the number nor asks
-    the Trainer's own;
-    a warning where the script accumulates."""
+    """A class over a Trainer of transformers with a `compute_loss` that neither uses the number nor asks the Trainer's
+    own, or with a `training_step` that goes backward without a division; a warning where the script accumulates."""
     version = run.version("transformers")
     if version is not None and version < SINCE:
         return
-    if "def compute_loss" not in run.document.text or says(
+    if not says(run.document, "def compute_loss", "def training_step") or says(
         run.document, "model_accepts_loss_kwargs", "loss_is_scaled_for_ga"
     ):
         return
@@ -69,15 +67,34 @@ def check(run: Description) -> Iterator[Diagnosis]:
         bases = [base.name for base in value.args]
         if not any(name in ("transformers.Trainer", "transformers.Seq2SeqTrainer") for name in bases):
             continue
-        method = next((part for part in value.node.body if getattr(part, "name", "") == "compute_loss"), None)
-        if method is not None and not _uses(method):
+        methods = {part.name: part for part in value.node.body if isinstance(part, ast.FunctionDef)}
+        found = None
+        if "compute_loss" in methods and not _uses(methods["compute_loss"]):
+            found = "compute_loss", "leaves `num_items_in_batch` unused"
+        elif "training_step" in methods and _adds_up(methods["training_step"]):
+            found = "training_step", "goes backward without dividing by the accumulation"
+        if found is not None and value.place is not None:
             accumulation = run.setting("accumulation")
             is_accumulated = (
                 accumulation is not None and isinstance(accumulation.value, int) and accumulation.value > 1
             )
-            if value.place is not None:
-                yield RULE.at(value.place, severity="warning" if is_accumulated else None)
+            severity = "warning" if is_accumulated else None
+            yield RULE.at(value.place, severity=severity, method=found[0], fault=found[1])
             return
+
+
+def _adds_up(method: Any) -> bool:
+    """Whether a `training_step` goes backward itself and divides nothing, by `/` or by the number of items."""
+    goes_back = False
+    for node in ast.walk(method):
+        if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Div | ast.Mult):
+            return False
+        if isinstance(node, ast.Name) and node.id in ("num_items_in_batch", "kwargs"):
+            return False
+        if isinstance(node, ast.Attribute) and node.attr in ("training_step", "step", "div_", "mul_"):
+            return False  # the Trainer's own, or an optimizer that is stepped here
+        goes_back = goes_back or (isinstance(node, ast.Attribute) and node.attr == "backward")
+    return goes_back
 
 
 def _uses(method: Any) -> bool:

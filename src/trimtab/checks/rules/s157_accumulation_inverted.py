@@ -57,7 +57,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """Compares the turn in which synchronising is left out with the one in which the optimizer steps, where both are
     written with the same remainder; and finds steps in every turn but one of several."""
     flow = flow_of(run.document)
-    if not says(run.document, "no_sync", *_SWITCHES, "accum"):
+    if not says(run.document, "no_sync", *_SWITCHES, "accum", "require_backward_grad_sync"):
         return
     for loop in training_loops(flow):
         steps = {turn for event in loop.steps() if (turn := turn_of_event(event, loop.block)) is not None}
@@ -99,6 +99,11 @@ def _unsynchronised(loop: Loop, step: Turn) -> Place | None:
         turn = turn_of(given)
         if turn is not None and _is_turn_of(turn, step, is_off):
             return event.place
+    for event in loop.events:
+        if event.kind == "set" and event.name == "require_backward_grad_sync":
+            turn = turn_of(event.value)
+            if turn is not None and _is_turn_of(turn, step, False):
+                return event.place
     return None
 
 

@@ -29,7 +29,6 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html",
             "'The norm is computed over the norms of the individual gradients of all parameters, as if the norms of "
             "the individual gradients were concatenated into a single vector.'",
-            opened=False,
         ),
         Arithmetic("Norms of 1 and 100, threshold 1, the first clipped: the step has a norm of 100."),
     ),

@@ -1,6 +1,7 @@
 """S160 schedule-in-another-unit"""
 
 from collections.abc import Iterator
+from typing import Final
 
 from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
@@ -81,6 +82,11 @@ def _of_another_count(run: Description) -> Iterator[Diagnosis]:
     if not flow.is_whole:
         return
     for found in stepped_schedules(flow):
+        wrong = _wrong_milestones(found)
+        if wrong is not None:
+            fault, fix = wrong
+            yield RULE.at(found.schedule.place or found.event.place, fault=fault, fix=fix)
+            return
         product = product_of(length_of(found.schedule))
         wrong = _wrong_count(found, product) if product is not None else None
         if wrong is not None:
@@ -89,10 +95,48 @@ def _of_another_count(run: Description) -> Iterator[Diagnosis]:
             return
 
 
+_SHORT: Final = 300
+"""Batches that are fewer than an epoch has, and epochs that are more than most runs have."""
+
+
+def _wrong_milestones(found: Stepped) -> tuple[str, str] | None:
+    """Milestones in epochs of a schedule that steps with every batch, and a OneCycleLR of batches once an epoch."""
+    schedule, epochs = found.schedule, found.epochs
+    if epochs is None or schedule.has_rest or found.event.path[-1].kind in ("if", "else"):
+        return None
+    if found.pace == "epoch" and schedule.last == "OneCycleLR" and "steps_per_epoch" in schedule.keywords:
+        per_epoch = schedule.keywords["steps_per_epoch"].constant
+        if per_epoch != 1:
+            return (
+                "OneCycleLR counts batches, and it steps once an epoch: it never leaves its warm-up",
+                _BEHIND,
+            )
+    counts = [each.constant for each in walk(epochs.value, most=6) if type(each.constant) is int]
+    total = max(counts, default=0)
+    given = schedule.argument(1, "milestones" if schedule.last == "MultiStepLR" else "step_size")
+    if found.pace != "turn" or given is None or schedule.last not in ("MultiStepLR", "StepLR") or total < 2:
+        return None
+    marks = [each.constant for each in given.args] if given.made == "list" else [given.constant]
+    if (
+        marks
+        and all(type(mark) is int and 1 <= mark <= min(total, _SHORT) for mark in marks)
+        and max(marks) > 1
+    ):
+        fault = f"`{schedule.last}` has its milestones in epochs, and it steps with every batch"
+        return fault, "step it once an epoch"
+    return None
+
+
+_BEHIND: Final = "step it behind `optimizer.step()`"
+
+
 def _wrong_count(found: Stepped, product: Product) -> tuple[str, str] | None:
     """What is wrong with the length of a schedule, and what it should be."""
     batches = batches_of(product, found.loop)
     epochs = found.epochs
+    counted = _wrong_length(found, product, batches)
+    if counted is not None:
+        return counted
     counts_epochs = epochs is not None and any(is_count_of(each, epochs) for each in product.factors)
     if batches and found.pace == "period" and not product.divisors:
         turn = turn_of_event(found.event, found.loop.block)
@@ -121,6 +165,80 @@ def _wrong_count(found: Stepped, product: Product) -> tuple[str, str] | None:
             "step it once an epoch, or multiply its length by `len(loader)`",
         )
     return None
+
+
+def _wrong_length(found: Stepped, product: Product, batches: list[Value]) -> tuple[str, str] | None:
+    """A length that divides batches once more, or counts something else than the batches of the loop."""
+    divisors = [_last_name(each) for each in product.divisors]
+    if batches and found.pace != "epoch" and any(name in _SIZES for name in divisors):
+        return (
+            "the schedule's length divides by the batch size, and `len` of a loader counts batches already: the rate "
+            "is 0 long before the end",
+            "leave the batch size out of the length",
+        )
+    if found.pace != "turn":
+        return None
+    if (
+        batches
+        and any("accum" in name for name in divisors)
+        and not any(found.loop.is_within_period(step) for step in found.loop.steps())
+    ):
+        return (
+            "the schedule's length is divided by the accumulation, and the loop steps with every batch: the rate is 0 "
+            "long before the end",
+            "leave the accumulation out of the length, or accumulate",
+        )
+    others = [each for each in product.factors if each.made == "call" and each.name == "len" and each.args]
+    if product.divisors or batches or len(others) != 1:
+        return None
+    loaders = {id(each): each for each in walk(found.loop.block.value, most=12) if _is_loader(each)}
+    counted = others[0].args[0]
+    if len(loaders) != 1:
+        return None
+    (loader,) = loaders.values()
+    if _is_dataset_of(counted, loader):
+        return (
+            "the schedule's length counts examples, and it steps once a batch: at the end of the run it has hardly "
+            "begun to fall",
+            "count batches: `len(loader)`",
+        )
+    if _is_loader(counted) and counted is not loader and _is_held_out(counted) and not _is_held_out(loader):
+        return (
+            f"the schedule's length counts the batches of `{counted.label}`, and the loop goes over `{loader.label}`",
+            f"count `len({loader.label})`",
+        )
+    return None
+
+
+_SIZES: Final = frozenset(
+    {"batch_size", "train_batch_size", "per_device_train_batch_size", "micro_batch_size", "bs"}
+)
+
+
+def _last_name(value: Value) -> str:
+    key = value.args[0].constant if value.made == "item" and value.args else None
+    return (key if isinstance(key, str) else value.name or value.label).rpartition(".")[2].lower()
+
+
+def _is_loader(value: Value) -> bool:
+    return value.made == "call" and value.name in (
+        "torch.utils.data.DataLoader",
+        "torch.utils.data.dataloader.DataLoader",
+    )
+
+
+def _is_dataset_of(value: Value, loader: Value) -> bool:
+    """Whether a loader of batches goes over it, in the order of its sampler or its own."""
+    size = loader.argument(1, "batch_size")
+    if size is None or size.constant in (1, None) or loader.has_rest:
+        return False
+    if value.made == "attribute" and value.name == "dataset":
+        return value.of is loader
+    return value is loader.argument(0, "dataset")
+
+
+def _is_held_out(loader: Value) -> bool:
+    return any(part in loader.label.lower() for part in ("val", "test", "eval", "dev"))
 
 
 def _is_one(epochs: Block) -> bool:

@@ -9,6 +9,7 @@ from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.loops import training_loops
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import is_known_schedule
+from trimtab.checks.read.flow.values import Flow, Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -30,7 +31,6 @@ RULE = Rule(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
             "'Learning rate scheduling should be applied after optimizer's update': `scheduler.step()` in the loop.",
-            opened=False,
         ),
         Arithmetic("A linear warm-up multiplies the rate by step / warm-up steps: by 0 at step 0."),
     ),
@@ -64,7 +64,27 @@ def check(run: Description) -> Iterator[Diagnosis]:
         name, made = event.value.label, event.value.name
         if not made.startswith(("torch.optim.lr_scheduler.", "transformers.")):
             continue
-        used = re.findall(rf"\b{re.escape(name)}\b{_READS}", run.document.text)
-        if not used:
+        if not _is_used(run, flow, event.value, name):
             yield RULE.at(event.place, schedule=name)
             return
+
+
+def _is_used(run: Description, flow: Flow, schedule: Value, name: str) -> bool:
+    """Whether anything but what reads it has the name. Functions that are followed may be given the schedule, where
+    their parameter has the same name: what they do with it stands in the same texts."""
+    word = rf"\b{re.escape(name)}\b"
+    texts = (run.document.text, *flow.texts)
+    if not any(re.search(word + _READS, text) for text in texts):
+        return False
+    if any(
+        re.search(word + _READS, re.sub(rf"[(,]\s*{word}(?=\s*[,)]|\s*=\s*None\b)", "", text))
+        for text in texts
+    ):
+        return True
+    own = {each.name for each in flow.holders}
+    given = [
+        event
+        for event in flow.each("call")
+        if any(each is schedule for each in (*event.value.args, *event.value.keywords.values()))
+    ]
+    return not given or not all(event.name in own and event.value.of is None for event in given)

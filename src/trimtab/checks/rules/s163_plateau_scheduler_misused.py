@@ -29,7 +29,6 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.ReduceLROnPlateau.html",
             "mode: 'In min mode, lr will be reduced when the quantity monitored has stopped decreasing; in max mode it "
             "will be reduced when the quantity monitored has stopped increasing. Default: min.'",
-            opened=False,
         ),
         Arithmetic(
             "torch 2.13: `step()` without a metric raises TypeError, 'missing 1 required positional argument'."

@@ -6,7 +6,7 @@ from typing import Final
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import forwards
+from trimtab.checks.read.flow.roles import forwards, without_gradients
 from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
@@ -33,7 +33,6 @@ RULE = Rule(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html",
             "'Returns a new Tensor, detached from the current graph. The result will never require gradient.'",
-            opened=False,
         ),
     ),
     fix=Fix("compute the loss from the outputs themselves, and take `requires_grad` on the loss out"),
@@ -66,7 +65,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         loss = event.subject
         if loss is None or not _is_told(flow, event, loss):
             continue
-        calls = calls if calls is not None else {id(each.value) for each in forwards(flow.events)}
+        calls = calls if calls is not None else {id(each.value): each for each in forwards(flow.events)}
         cut, is_open = _way(loss, calls)
         if cut and not is_open:
             yield RULE.at(event.place, cut=cut)
@@ -84,7 +83,7 @@ def _is_told(flow: Flow, backward: Event, loss: Value) -> bool:
     return given is not None and given.constant is True
 
 
-def _way(loss: Value, calls: set[int]) -> tuple[str, bool]:
+def _way(loss: Value, calls: dict[int, Event]) -> tuple[str, bool]:
     """What cuts, where the model lies behind it; and whether a way without a cut may reach the model."""
     cut, waiting, seen = "", [loss], set[int]()
     while waiting:
@@ -92,11 +91,16 @@ def _way(loss: Value, calls: set[int]) -> tuple[str, bool]:
         if id(each) in seen or len(seen) > 200:
             continue
         seen.add(id(each))
+        if each.made == "element":
+            continue  # data, which no model has made
         if each.made == "call" and (each.name in _CUTS or each.name in _NEW):
             if any(id(one) in calls for one in walk(each, most=80)):
                 cut = cut or each.last
             continue
         if id(each) in calls:
+            if without_gradients(calls[id(each)]):
+                cut = cut or "no_grad"
+                continue
             return cut, True
         is_unknown = (
             each.made == "call" and (each.of is None or each.of.made == "unknown") and bool(each.args)

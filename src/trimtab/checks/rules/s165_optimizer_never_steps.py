@@ -1,14 +1,15 @@
 """S165 optimizer-never-steps"""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic
-from trimtab.checks.read.flow.loops import CLEARS, training_loops
+from trimtab.checks.read.flow.loops import CLEARS, stepped, training_loops
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import OPTIMIZERS, options
+from trimtab.checks.read.flow.roles import OPTIMIZERS, is_known_schedule, options, root
 from trimtab.checks.read.flow.values import Flow, Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
@@ -43,9 +44,13 @@ _STEPPING: Final = (
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """An optimizer that is seen to be made and to clear in a training loop, and no `step` in the whole script."""
+    """An optimizer that is seen to be made and to clear in a training loop, and no `step` in the whole script; and
+    one of several, where the loop steps the others by name."""
     flow = flow_of(run.document)
-    if not flow.is_whole or says(run.document, ".step", *_STEPPING[1:]):
+    if not flow.is_whole or says(run.document, *_STEPPING[1:]):
+        return
+    if says(run.document, ".step"):
+        yield from _one_of_several(run, flow)
         return
     for loop in training_loops(flow):
         for event in loop.called(*CLEARS):
@@ -58,10 +63,35 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 return
 
 
-def _is_handed_on(flow: Flow, optimizer: Value) -> bool:
+def _one_of_several(run: Description, flow: Flow) -> Iterator[Diagnosis]:
+    """An optimizer of torch's that is cleared in a loop which steps another one, and that nothing steps, holds in a
+    list, or gives to a function that may."""
+    for loop in training_loops(flow):
+        stepping = [root(stepped(event)) for event in loop.steps()]
+        if not stepping or any(each is None or each.made != "call" for each in stepping):
+            continue
+        for event in loop.called(*CLEARS):
+            made = event.subject
+            if made is None or made.made != "call" or made.last not in OPTIMIZERS or not made.label:
+                continue
+            if not made.name.startswith("torch.optim.") or any(each is made for each in stepping):
+                continue
+            uses = re.findall(
+                rf"(?<!def )\b{re.escape(made.label)}\b(?!\s*=[^=])(.{{0,12}})", run.document.text
+            )
+            if all(_KEPT.match(use) for use in uses) and not _is_handed_on(flow, made, "prepare"):
+                yield RULE.at(made.place or event.place, optimizer=made.label)
+                return
+
+
+_KEPT: Final = re.compile(r"\.(zero_grad|param_groups|state_dict|load_state_d)|\s*[,)]")
+"""What follows the name where the optimizer is neither stepped nor kept elsewhere."""
+
+
+def _is_handed_on(flow: Flow, optimizer: Value, *allowed: str) -> bool:
     """Whether something that may step is given the optimizer: `strategy.optimizer_step(optimizer)`."""
     return any(
         any(each is optimizer for each in (*event.value.args, *event.value.keywords.values()))
-        for event in flow.events
-        if event.kind == "call"
+        for event in flow.each("call")
+        if event.name not in allowed and not is_known_schedule(event.value)
     )

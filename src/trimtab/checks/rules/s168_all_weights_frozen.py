@@ -94,4 +94,12 @@ def _has_only(optimizer: Value | None, model: Value) -> bool:
     """Whether an optimizer has the parameters of this model and of nothing else."""
     made = options(optimizer)
     given = made[0].argument(0, "params") if len(made) == 1 and made[0].made == "call" else None
-    return given is not None and given.name == "parameters" and root(given.of) is model
+    if given is None or given.name != "parameters":
+        return False
+    whole = given.of
+    for _ in range(4):  # `model.fc.parameters()`
+        if whole is None or root(whole) is model:
+            break
+        is_part = whole.made in ("attribute", "call") and any(each is whole for each in model.fields.values())
+        whole = model if is_part else whole.of if whole.made == "attribute" else None
+    return whole is not None and root(whole) is model

@@ -24,9 +24,9 @@ RULE = Rule(
             "epsilon."
         ),
         Maintainer(
-            "https://github.com/pytorch/pytorch/issues/26218",
-            "Raising eps for fp16 made training run but hurt accuracy (cited from memory).",
-            opened=False,
+            "https://github.com/pytorch/pytorch/issues/147437",
+            "'the default eps=1e-8 does not work effectively under float16 precision': the place where a larger one is "
+            "a remedy, for weights and states in fp16.",
         ),
     ),
     fix=Fix(

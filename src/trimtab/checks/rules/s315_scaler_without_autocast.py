@@ -29,9 +29,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/amp.html",
-            '\'Ordinarily, "automatic mixed precision training" uses torch.autocast and torch.amp.GradScaler '
-            "together.'",
-            opened=False,
+            '\'Ordinarily, "automatic mixed precision training" with datatype of torch.float16 uses torch.autocast and '
+            "torch.amp.GradScaler together.'",
         ),
         Arithmetic("Scaled by 65,536 and divided by it again, an fp32 gradient is what it was."),
     ),

@@ -32,7 +32,6 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/amp.html",
             "'If the forward pass for a particular op has float16 inputs, the backward pass for that op will produce "
             "float16 gradients. Gradient values with small magnitudes may not be representable in float16.'",
-            opened=False,
         ),
         Arithmetic(
             "The smallest positive fp16 is 2**-24 = 6e-8; gradients of a mean over 1e5 tokens are often below."

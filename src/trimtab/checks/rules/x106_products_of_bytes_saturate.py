@@ -27,7 +27,6 @@ RULE = Rule(
             "https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html",
             "'S8S8 with QDQ is the default setting and balances performance and accuracy'; U8S8 may saturate on AVX2 "
             "and AVX512, where `reduce_range` or U8U8 help.",
-            opened=False,
         ),
         Arithmetic("2 x 255 x 127 = 64,770, and 16 bits with a sign end at 32,767."),
     ),

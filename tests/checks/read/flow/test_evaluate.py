@@ -84,3 +84,23 @@ def test_modules_are_known_by_what_made_them():
 def test_classes_of_modules_are_known_by_their_bases():
     told = flow("from torch import nn\nclass A(nn.Module): ...\nclass B(A): ...\nclass C: ...")
     assert [is_module_class(told.classes[name]) for name in "ABC"] == [True, True, False]
+
+
+def test_a_mapping_that_is_changed_is_known_as_far_as_it_can_be():
+    told = flow("""
+        a = {'lr': 1}
+        a['eps'] = 2
+        f(**a)
+        b = {'lr': 1}
+        b.update(more)
+        g(**b)
+        c = {'lr': 1}
+        if x:
+            c['lr'] = 3
+        h(**c)
+    """)
+    (f,), (g,), (h,) = told.named("f"), told.named("g"), told.named("h")
+    assert f.value.keywords["eps"].constant == 2
+    assert not f.value.has_rest
+    assert g.value.has_rest
+    assert h.value.has_rest

@@ -1,5 +1,5 @@
 from tests.checks.read.flow.following import flow
-from trimtab.checks.read.flow.values import Value, walk
+from trimtab.checks.read.flow.values import Block, Value, walk
 
 
 def test_the_last_part_of_a_name_is_what_is_called():
@@ -34,3 +34,24 @@ def test_events_know_the_blocks_between_a_loop_and_themselves():
     assert [block.kind for block in a.below(loop)] == ["if"]
     assert not b.within(loop)
     assert b.below(loop) == ()
+
+
+def test_what_happens_in_a_block_is_all_that_has_it_around():
+    told = flow("""
+        def f(x):
+            for y in x:
+                with a(y):
+                    b(y) if y else c([d(z) for z in y])
+            return e(x)
+        while f(1):
+            if g():
+                f(2)
+            else:
+                h(lambda x: f(x))
+        f(3)
+    """)
+    blocks = {id(block): block for event in told.events for block in event.path}
+    assert len(blocks) > 8
+    for block in blocks.values():
+        assert told.inside(block) == [event for event in told.events if event.within(block)]
+    assert told.inside(Block("for")) == []

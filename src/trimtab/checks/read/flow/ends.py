@@ -17,6 +17,23 @@ _MODULES: Final = {
     "ReLU": "relu",
     "Tanh": "tanh",
 }
+_CLASSIFIERS: Final = tuple(
+    f"torchvision.models.{name}"
+    for name in (
+        "resnet",
+        "vgg",
+        "densenet",
+        "mobilenet",
+        "efficientnet",
+        "vit_",
+        "swin_",
+        "alexnet",
+        "convnext",
+    )
+)
+"""Functions whose networks end in a linear layer, unless the script replaces it."""
+_HEADS: Final = ("fc", "classifier", "head", "heads")
+"""What scripts replace in them."""
 _FUNCTIONS: Final = frozenset({"softmax", "log_softmax", "sigmoid", "logsigmoid", "linear"})
 
 
@@ -37,6 +54,12 @@ def last_of(value: Value | None, *, depth: int = 0) -> str:
 
 
 def _of_module(module: Value) -> str:
+    if module.made == "call" and module.name.startswith(_CLASSIFIERS):
+        heads = [module.fields[name] for name in _HEADS if name in module.fields]
+        replaced = [each for each in heads if each.made != "attribute"]
+        if replaced:
+            return _of_module(replaced[-1])
+        return "" if any(each.fields for each in heads) else "linear"  # `classifier[6] = ...`
     if module.made != "call" or not module.name.startswith("torch.nn."):
         return ""
     if module.last == "Sequential" and module.args and not module.has_rest:

@@ -97,6 +97,16 @@ class Evaluator:
             value.fields["<bounds>"] = self.made("constant", node, constant=bounds)
         return value
 
+    def keep(self, of: Value, item: Value, value: Value) -> None:
+        """Puts an item into what holds it; a mapping that gets one in a branch is not known whole any more."""
+        if isinstance(item.constant, str | int):
+            of.fields[f"[{item.constant!r}]"] = value
+        if of.made == "dict" and isinstance(item.constant, str):
+            if any(block.kind in ("if", "else") for block in self.path):
+                of.args = (*of.args, value)
+            else:
+                of.keywords[item.constant] = value
+
     def tick(self) -> None:
         """Counts a step; raises TooLong."""
         self.steps += 1
@@ -374,6 +384,8 @@ class Evaluator:
     def _given_back(self, callee: Value, call: Value) -> Value:
         """What is known to come back from a method: the module itself, or what was handed over."""
         of = callee.of
+        if of is not None and of.made == "dict" and callee.name in ("update", "setdefault"):
+            of.args = (*of.args, *call.args, *call.keywords.values())
         if of is not None and callee.name in _SAME and is_module(of):
             return of
         if callee.last in _SWAPS and call.args and not call.has_rest and callee.made == "attribute":

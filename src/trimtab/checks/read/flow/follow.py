@@ -258,8 +258,7 @@ class Follower(Evaluator):
                 self.record("set", name, of, value, target)
             case ast.Subscript(value=inner, slice=index):
                 of, item = self.evaluate(inner), self.index(index)
-                if isinstance(item.constant, str | int):
-                    of.fields[f"[{item.constant!r}]"] = value
+                self.keep(of, item, value)
                 self.record("set", "[]", of, value, target, item)
             case ast.Starred(value=inner):
                 self.bind(inner, self.made("unknown", target, of=value))

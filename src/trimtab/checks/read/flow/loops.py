@@ -73,6 +73,5 @@ def _found(flow: Flow) -> list[Loop]:
         block = innermost_loop(event) or _training_step(event)
         if block is None or id(block) in loops:
             continue
-        inside = tuple(each for each in flow.events if each.within(block))
-        loops[id(block)] = Loop(block, inside, event)
+        loops[id(block)] = Loop(block, tuple(flow.inside(block)), event)
     return list(loops.values())

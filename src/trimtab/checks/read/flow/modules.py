@@ -26,6 +26,10 @@ def is_module(value: Value) -> bool:
         return True
     if value.last in _WRAPPERS and value.args:
         return True
+    if value.name.startswith("torchvision.models.") and "weights" not in value.last.lower():
+        return True  # functions with names in lower case: `resnet18()`
+    if value.name in ("timm.create_model", "timm.models.create_model", "torch.hub.load"):
+        return True
     return (
         value.name.startswith(_MODULES)
         and value.last[:1].isupper()

@@ -96,17 +96,26 @@ def is_scaler(value: Value | None) -> bool:
     )
 
 
+_NAMED: Final = ("model", "net", "network")
+
+
 def is_model(value: Value | None) -> bool:
     """Whether it is seen or called to be a model."""
     found = root(value)
-    if found is None:
+    if found is None or value is None:
         return False
     return (
         is_module(found)
-        or found.label in ("model", "net", "network", "self.model")
+        or any(_is_named(each) for each in options(value))
+        or found.label in (*_NAMED, "self.model")
         or (found.made in ("parameter", "attribute", "unknown") and found.label.endswith("_model"))
         or found.name in ("model", "net")
     )
+
+
+def _is_named(value: Value) -> bool:
+    """Whether the result of a call of which nothing is known is called a model: `model = Net().cuda()`."""
+    return value.made == "call" and value.label in _NAMED and not is_known_schedule(value)
 
 
 def loaded_class(value: Value | None) -> str:
@@ -124,7 +133,12 @@ def loaded_class(value: Value | None) -> str:
 
 def is_causal(value: Value | None) -> bool:
     """Whether it is a causal language model of transformers, which shifts its labels itself."""
-    return loaded_class(value).endswith(_CAUSAL)
+    return is_causal_class(loaded_class(value))
+
+
+def is_causal_class(name: str) -> bool:
+    """Whether a class of transformers is a causal language model."""
+    return name.endswith(_CAUSAL)
 
 
 def _called(value: Value, part: str) -> bool:

@@ -113,6 +113,11 @@ def product_of(value: Value | None, *, depth: int = 0) -> Product | None:
 def batches_of(product: Product, loop: Loop) -> list[Value]:
     """The factors that are the number of turns of a loop: `len(loader)`."""
     over = {id(each) for each in walk(loop.block.value, most=12)}
+    for loader in walk(loop.block.value, most=12):
+        if (
+            loader.made == "call" and loader.last == "DataLoader"
+        ):  # what it loads from has examples, not batches
+            over -= {id(each) for part in loader.parts() for each in walk(part, most=12)}
     return [
         each
         for each in product.factors

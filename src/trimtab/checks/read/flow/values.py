@@ -149,6 +149,17 @@ class Flow:
                 kinds.setdefault(event.kind, []).append(event)
         return kinds.get(kind, [])
 
+    def inside(self, block: Block) -> list[Event]:
+        """All events in a block, in order. A block is entered once, so that they follow one another."""
+        spans: dict[int, list[int]] | None = self.answers.get("<spans>")
+        if spans is None:
+            spans = self.answers["<spans>"] = {}
+            for at, event in enumerate(self.events):
+                for each in event.path:
+                    spans.setdefault(id(each), [at, at])[1] = at
+        first, last = spans.get(id(block), (0, -1))
+        return self.events[first : last + 1]
+
     def _found(self, kind: str, names: tuple[str, ...]) -> Iterator[Event]:
         index: dict[tuple[str, str], list[Event]] | None = self.answers.get("<index>")
         if index is None:
