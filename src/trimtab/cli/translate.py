@@ -125,16 +125,15 @@ def translate(
     direction: Direction = None,
 ) -> None:
     """Translate text, line by line."""
-    runs = [with_direction(run, direction) for run in runs]
     named = {"--prefix-file": prefix_file, "--shortlist": shortlist, "--glossary": glossary}
     alone = {"--n-best": n_best, "--prefix": prefix, "--rerank": rerank, "--mbr": mbr, **named}
-    _check_words(runs, documents, {**alone, "--alignments": alignments}, sample=sample)
+    runs = _check_words(runs, documents, {**alone, "--alignments": alignments}, direction, sample=sample)
     choice = choice_of(mbr, rerank, candidates=candidates, n_best=n_best, reverse_tags=reverse_tag)
     drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "epsilon": epsilon, "seed": seed}
     sampling = choice.sampling(sample, beam=beam, **drawn)
     beside_words = factor_files(factors)
-    files = {"--input": source, **named, **options_of(beside_words)}
-    check_outputs(output, alignments, inputs=files, models=runs)
+    inputs = {"--input": source, **named, **options_of(beside_words)}
+    check_outputs(output, alignments, inputs=inputs, models=runs)
     with opened_input(source) as lines, opened_prefixes(prefix, prefix_file) as prefixes:
         shaped = {"length_penalty": length_penalty, "stop": stop, "no_repeat_ngram": no_repeat_ngram}
         search = _search(beam, sampling, choice=choice, **shaped)
@@ -220,11 +219,18 @@ def _progress(translator: "Translator", source: Path | None, *, hidden: bool) ->
 
 
 def _check_words(
-    runs: list[str], documents: str | None, others: Mapping[str, object], *, sample: bool
-) -> None:
+    runs: list[str],
+    documents: str | None,
+    others: Mapping[str, object],
+    direction: str | None,
+    *,
+    sample: bool,
+) -> list[str]:
+    """The runs with their direction, once it is known that these options go together."""
     _refuse_texts(runs)
     refuse_together("--documents", documents, others)
     check_beside({**others, "--sample": sample or None})
+    return [with_direction(run, direction) for run in runs]
 
 
 def _refuse_texts(runs: list[str]) -> None:

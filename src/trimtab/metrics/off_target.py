@@ -39,7 +39,7 @@ def off_target(translations: Sequence[str], references: Sequence[str]) -> Score:
     return Score(
         name="off-target",
         value=100 * elsewhere / len(judged) if judged else float("nan"),
-        signature=f"language:{language or 'none'}|lines:{len(judged)}|py3langid:{version('py3langid')}",
+        signature=f"language:{language or 'none'}|lines:{len(judged)}|version:{version('py3langid')}",
     )
 
 
