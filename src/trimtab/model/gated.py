@@ -17,7 +17,10 @@ from trimtab.gpu.triton_runs import triton_runs_on
 def swiglu(both: Float[Tensor, "*rows two_width"]) -> Float[Tensor, "*rows width"]:
     """`silu(gate) * value`, the gate in the first half of the last dimension."""
     if both.is_cuda and torch.version.hip is None and both.dtype in (torch.bfloat16, torch.float16):
-        return swiglu_op(both.flatten(0, -2)).unflatten(0, both.shape[:-1])
+        rows = both.flatten(0, -2)
+        # The operator imports PyTorch's compiler when it is first called, which generating has no use of.
+        plain = not (torch.is_grad_enabled() or torch.compiler.is_compiling())
+        return (_forward(rows) if plain else swiglu_op(rows)).unflatten(0, both.shape[:-1])
     return swiglu_plain(both)
 
 
@@ -27,14 +30,16 @@ def swiglu_plain(both: Float[Tensor, "*rows two_width"]) -> Float[Tensor, "*rows
     return F.silu(gate) * value
 
 
-@torch.library.custom_op("trimtab::swiglu", mutates_args=())
-def swiglu_op(both: Tensor) -> Tensor:
+def _forward(both: Tensor) -> Tensor:
     """By the kernel where Triton runs, which is found out here, outside of what is compiled."""
     if not runs_on(both.device):
         return swiglu_plain(both)
     from trimtab.model.gated_kernels import swiglu_forward  # late: needs Triton
 
     return swiglu_forward(dense(both))
+
+
+swiglu_op = torch.library.custom_op("trimtab::swiglu", _forward, mutates_args=())
 
 
 @swiglu_op.register_fake
