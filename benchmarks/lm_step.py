@@ -4,11 +4,12 @@
 
 A VARIANT is SIZE:WORD[,WORD ...], of which each word changes the step that `lm_speed.py` measures as `trimtab`:
 
-- `varlen`, `flash4`, `tiles`, `rows`: the attention kernel (`rows` sees full documents as rows of cuDNN's kernel);
+- `varlen`, `flash4`, `tiles`: this attention kernel, in place of the one that is chosen by measuring;
 - `plain`: SwiGLU in plain operations; without it by its own kernels;
 - `micro=65536`: tokens of a pack; `chunk=512`: MiB of logits at once; `launched`: kernel by kernel, not recorded;
+- `fp8`: products of the layers in float8;
 - `tuned`: the compiler tries several forms of each kernel;
-- `sdpa`: PyTorch's scaled_dot_product_attention over rows, by cuDNN, in place of the operator of `rows`;
+- `sdpa`: PyTorch's scaled_dot_product_attention over  by cuDNN, in place of our operator;
 - `parts`: no step, but its parts by themselves, in milliseconds;
 - `hf=16`: transformers' Llama, each layer compiled, in so many rows.
 
@@ -24,17 +25,25 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 KERNELS_TOLD = 25
 PLAN = (
-    "base:parts",
-    *("base:varlen,plain,micro=32768", "base:rows,micro=65536", "base:hf=32"),
-    *("big:varlen,plain,micro=16384", "big:rows,micro=32768", "big:hf=16"),
-    *("base:rows,plain,micro=32768", "base:rows,micro=32768", "base:varlen,micro=32768"),
-    *("base:rows,micro=65536,chunk=512", "big:rows,micro=16384", "big:rows,micro=32768,chunk=512"),
-    *("base:hf=16", "big:hf=8", "base:rows,micro=65536,tuned", "base:flash4,micro=65536"),
-    *("big:flash4,micro=32768", "big:rows,micro=65536"),
-    *("big:parts", "base:sdpa,micro=65536"),
+    *("big:micro=32768", "base:micro=65536", "big:hf=16", "base:hf=32"),
+    *(
+        "big:micro=32768,fp8",
+        "base:micro=65536,fp8",
+        "big:micro=32768,chunk=512",
+        "base:micro=65536,chunk=512",
+    ),
+    *("base:varlen,plain,micro=32768", "big:varlen,plain,micro=16384", "base:micro=32768", "big:micro=16384"),
+    *(
+        "base:micro=65536,tuned",
+        "base:flash4,micro=65536",
+        "big:flash4,micro=32768",
+        "base:parts",
+        "big:parts",
+    ),
 )
 
 
@@ -214,12 +223,11 @@ def ours(args, size, options):
     recorded = cuda and "launched" not in options
     take = StepGraphs(device=args.device).take_step if recorded else take_step
     step = partial(lm_speed.run_step, take, objective, optimizer, steps, parts)
-    plain = partial(lm_speed.run_step, take_step, objective, optimizer, steps, parts)
     return {
         **measured(args, step, operations),
         "tokens_per_pack": micro,
         **peak(args),
-        **profiled(args, plain),
+        **profiled(args, step),
     }
 
 
@@ -238,16 +246,10 @@ def switch(options, args):
         assert layouts.flash4_runs_on(torch.device("cuda")), "flash-attn-4 does not run here"
     else:
         layouts.flash4_runs_on = lambda _: False
-    if "rows" in options:
-        chosen = layouts.sequence_layout
+    import trimtab.model.decoder_only as decoder_only
 
-        def with_rows(stream, *, padded):
-            layout = chosen(stream, padded=padded)
-            return layout if padded else layout._replace(full=len(stream.ids) // args.length)
-
-        import trimtab.model.decoder_only as decoder_only
-
-        decoder_only.sequence_layout = with_rows
+    if options.keys() & {"varlen", "flash4", "tiles", "sdpa"}:
+        decoder_only.rows_pay = lambda *_, **__: False
     if "sdpa" in options:
         import torch.nn.functional as F
         from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -262,6 +264,16 @@ def switch(options, args):
             return mixed.transpose(1, 2).flatten(0, 1)
 
         block.attend = attend
+    if "fp8" in options:
+        import trimtab.model.block as blocks
+        from trimtab.model.float8 import float8_product
+
+        class Linear(torch.nn.Linear):
+            def forward(self, x):
+                return float8_product(x, self.weight)
+
+        for module in (blocks, feed_forward):
+            module.nn = SimpleNamespace(**{**vars(torch.nn), "Linear": Linear})
     if "tiles" in options:
         layouts.LONGEST = args.length
     if "tuned" in options:
@@ -313,7 +325,7 @@ def clocks(args):
 
 
 def profiled(args, step):
-    """The kernels that take the most of a step launched kernel by kernel."""
+    """The kernels that take the most of a step."""
     import lm_clock
 
     if args.no_profile:
