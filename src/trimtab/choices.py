@@ -33,6 +33,7 @@ def shape_for(
         ranks=ranks,
         fixed=packed,
         sort=not packed,
+        exact=packed and slots_per_target == 1.0 and recipe.translates and recipe.model.has_encoder,
     )
     shape = replace(shape, prefix=recipe.model.reads_prefix)
     given = recipe.step.source_tokens_per_micro_batch
