@@ -265,8 +265,9 @@ def switch(options, args):
 
         block.attend = attend
     if "fp8" in options:
+        from lm_float8 import float8_product
+
         import trimtab.model.block as blocks
-        from trimtab.model.float8 import float8_product
 
         class Linear(torch.nn.Linear):
             def forward(self, x):
