@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.data.shape import plan_shape
+from trimtab.data.shape import plan_shape, without_slack
 from trimtab.errors import InputError
 
 
@@ -109,14 +109,13 @@ def test_a_sample_without_examples_is_an_error():
 
 
 def test_one_pack_of_targets_that_all_count_has_the_slots_of_a_step_and_no_more():
-    lengths = np.full(50, 20), np.full(50, 20)
-    words = {
-        "lengths": lengths,
-        "max_tokens": 32,
-        "sort": False,
-        "tokens_per_micro_batch": 1024,
-        "fixed": True,
-    }
-    assert plan_shape(tokens_per_step=1024, exact=True, **words).target_slots == 1024
-    assert plan_shape(tokens_per_step=1024, exact=False, **words).target_slots > 1024
-    assert plan_shape(tokens_per_step=2048, exact=True, **words).target_slots > 1024
+    one = shape_of(tokens_per_step=8192)
+    exact = without_slack(one, tokens_per_step=8192)
+    assert exact.target_slots == 8192 < one.target_slots
+    assert exact.segment_capacity >= one.segment_capacity
+    assert exact.source_capacity >= one.source_capacity
+    several, padded = shape_of(), shape_of(tokens_per_step=8192, fixed=False, sort=True)
+    assert without_slack(several, tokens_per_step=32768) == several
+    assert without_slack(padded, tokens_per_step=8192) == padded
+    small = shape_of(tokens_per_step=100, tokens_per_micro_batch=256)
+    assert without_slack(small, tokens_per_step=100).target_slots == 256  # the longest example still fits

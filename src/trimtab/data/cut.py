@@ -152,7 +152,9 @@ class Rows(NamedTuple):
 
     def assembled(self, shape: PackShape, *, full: int = 0, **symbols: Any) -> PackedBatch:
         """The pack of them, whose first `full` rows are as long as a segment may be."""
-        pack = assemble(self.source, self.target, shape, prompt=self.prompt, full=full, **symbols)
+        pack = assemble(self.source, self.target, shape, prompt=self.prompt, **symbols)
+        if full:
+            pack = replace(pack, target=replace(pack.target, full=full))
         if self.links is None:
             return pack
         return replace(pack, links=pack_links(self.links, self.source, self.target, shape))

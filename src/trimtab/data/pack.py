@@ -16,12 +16,10 @@ def assemble(
     pad_symbol: int,
     source_pad_symbol: int | None = None,
     prompt: np.ndarray | None = None,
-    full: int = 0,
 ) -> PackedBatch:
     """The pack of these rows, which fit into the shape; the source is padded as the target, or with its own symbol.
 
-    `prompt` says how many leading target tokens of each row do not count in the loss; fewer than it has. `full` says
-    that the first so many targets are as long as the shape allows.
+    `prompt` says how many leading target tokens of each row do not count in the loss; fewer than it has.
 
     Where the shape is fixed, the tail of both streams is cut into segments of padding: none longer than the longest
     sentence, since kernels take their time from the longest one; none beyond the last boundary, where attention kernels
@@ -58,7 +56,6 @@ def assemble(
             shape.target_max_seqlen,
             shape,
             prefix,
-            full=full,
         ),
         labels=torch.from_numpy(labels),
         num_segments=len(target),
@@ -109,8 +106,6 @@ def _stream(
     max_seqlen: int,
     shape: PackShape,
     prefix: np.ndarray | None = None,
-    *,
-    full: int = 0,
 ) -> Stream:
     lengths = np.diff(cu_seqlens)
     return Stream(
@@ -120,5 +115,4 @@ def _stream(
         cu_seqlens=torch.from_numpy(cu_seqlens.astype(np.int32)),
         max_seqlen=max_seqlen if shape.fixed else int(lengths.max()),
         prefix=None if prefix is None else torch.from_numpy(prefix),
-        full=full,
     )

@@ -77,14 +77,11 @@ def plan_shape(
     ranks: int = 1,
     fixed: bool,
     sort: bool,
-    exact: bool = False,
 ) -> PackShape:
     """The shape for windows of so many target tokens; `lengths` are source and target lengths of a sample of examples.
 
-    Each pack holds an even share of the window's targets and some slack, a twentieth; none where there is one pack and
-    `exact` says that each target token counts in the window, which then never holds more than its tokens. Source slots
-    and segments follow from the sample: what an even share needs on average, and four standard errors or a twentieth
-    more.
+    Each pack holds an even share of the window's targets and some slack, by default a twentieth. Source slots and
+    segments follow from the sample: what an even share needs on average, and four standard errors or a twentieth more.
     Where the sample has no source tokens at all, there are no source slots.
     Raises InputError if an example of `max_tokens` would not fit into a micro-batch.
     """
@@ -115,9 +112,7 @@ def plan_shape(
     num_packs = _rounded_up(_parts(tokens_per_step, tokens_per_micro_batch), ranks)
     share = tokens_per_step / num_packs
     longest = _rounded_up(max_tokens, _LONGEST_MULTIPLE)
-    # Where slots are filled up, slack is work.
-    slack = 1.0 if exact and num_packs == 1 else _SLACK
-    target_slots = _rounded_up(max(math.ceil(slack * share), longest), _SLOT_MULTIPLE)
+    target_slots = _rounded_up(max(math.ceil(_SLACK * share), longest), _SLOT_MULTIPLE)
     needs = [_need(source, target, share) for source, target in _alike(*lengths, num_packs if sort else 1)]
     tail = _parts(target_slots, longest) if fixed else 0
     source_need = max(longest, *(source for source, _ in needs))
@@ -130,6 +125,15 @@ def plan_shape(
         return shape
     segments = max(segments for _, segments in needs) + shape.tail_segments
     return replace(shape, max_segments=segments)
+
+
+def without_slack(shape: PackShape, *, tokens_per_step: int) -> PackShape:
+    """The shape without slack in the target slots, where one pack takes a whole window and every target token counts in
+    it: then it never holds more than its tokens. Where slots are filled up, slack is work."""
+    if not shape.fixed or shape.num_packs > 1:
+        return shape
+    slots = _rounded_up(max(tokens_per_step, shape.target_max_seqlen), _SLOT_MULTIPLE)
+    return replace(shape, target_slots=min(slots, shape.target_slots))
 
 
 def _need(source: np.ndarray, target: np.ndarray, share: float) -> tuple[int, int]:

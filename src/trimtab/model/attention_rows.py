@@ -5,6 +5,8 @@ They are written for Hopper and Blackwell, where the variable-length FlashAttent
 Their own form for segments of unequal lengths is not used: its gradients were wrong (decision 0015).
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -14,17 +16,9 @@ SIZES = (64, 128)
 """Of heads for which it was measured."""
 
 
-def forward(
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    of: Tensor,
-    to: Tensor,
-    longest: int,
-    longest_key: int,
-    causal: bool,
-) -> tuple[Tensor, Tensor]:
-    """Output and sums."""
+def forward(queries: Tensor, keys: Tensor, values: Tensor, *segments: Any) -> tuple[Tensor, Tensor]:
+    """Output and sums; of the segments (see `fused_attention`) the longest and whether it is causal count."""
+    _, _, longest, _, causal = segments
     rows = (as_rows(each, longest) for each in (queries, keys, values))
     out, sums, *_ = torch.ops.aten._scaled_dot_product_cudnn_attention(
         *rows, None, compute_log_sumexp=True, dropout_p=0.0, is_causal=bool(causal)
@@ -32,26 +26,15 @@ def forward(
     return as_stream(out), sums.reshape(-1)
 
 
-def backward(
-    gradient: Tensor,
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    out: Tensor,
-    sums: Tensor,
-    of: Tensor,
-    to: Tensor,
-    longest: int,
-    longest_key: int,
-    causal: bool,
-) -> tuple[Tensor, Tensor, Tensor]:
+def backward(*given: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of queries, keys and values."""
-    given = [as_rows(each, longest) for each in (gradient, queries, keys, values, out)]
+    *tensors, sums, _, _, longest, longest_key, causal = given
+    gradient, queries, keys, values, out = (as_rows(each, longest) for each in tensors)
     # Of dropout, which there is none of.
     seed = torch.empty((), dtype=torch.int64, device=queries.device)
     found = torch.ops.aten._scaled_dot_product_cudnn_attention_backward(
-        *given,
-        sums.view(*given[1].shape[:3], 1),
+        *(gradient, queries, keys, values, out),
+        sums.view(*queries.shape[:3], 1),
         *(seed, seed, None, None, None),
         longest,
         longest_key,
