@@ -226,6 +226,7 @@ def pack_of(args, rng, lengths):
         torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)),
         torch.from_numpy(ends.astype(np.int32)),
         args.length,
+        full=len(lengths) if args.documents == "full" else 0,
     )
     source = Stream(nothing, nothing, nothing, torch.zeros_like(target.cu_seqlens), 1)
     return PackedBatch(source, target, ids.roll(-1), len(lengths), tokens, tokens).to(args.device)

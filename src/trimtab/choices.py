@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.config.run import Recipe
-from trimtab.data.shape import PackShape, plan_shape
+from trimtab.data.shape import PackShape, plan_shape, without_slack
 from trimtab.step.precision import Resolved
 
 
@@ -34,6 +34,8 @@ def shape_for(
         fixed=packed,
         sort=not packed,
     )
+    if slots_per_target == 1.0 and recipe.translates and recipe.model.has_encoder:
+        shape = without_slack(shape, tokens_per_step=recipe.step.tokens_per_step)
     shape = replace(shape, prefix=recipe.model.reads_prefix)
     given = recipe.step.source_tokens_per_micro_batch
     return shape if given is None else replace(shape, source_slots=max(given, shape.source_max_seqlen))

@@ -65,6 +65,7 @@ from trimtab.training.resumed import (
 )
 from trimtab.training.run_facts import note_beginning, note_end, trained
 from trimtab.training.smoke import overfit
+from trimtab.training.start_clock import StartClock, clock_of_start
 from trimtab.training.stopping import stopped, stopping
 from trimtab.types import TrainState
 from trimtab.world import launched_processes
@@ -119,6 +120,7 @@ def train(
     RunFailed if `trimtab check` or preflight finds an error, Terminated after SIGTERM, and its subclass Interrupted
     after Ctrl-C.
     """
+    clock = clock_of_start()
     if ranks is ONE_RANK:
         refuse_several_processes()
     reset = parse_reset(reset)
@@ -135,10 +137,12 @@ def train(
     if resume == "auto":  # as the first rank finds it, which may make the folder before the others look
         resume = bool(ranks.sum_ints([int(ranks.is_first and is_started(folder))])[0])
     found = () if resume and not reset else checked(loaded, progress)
+    clock.end("recipe")
     with lines_added(loaded), RunFolder.for_ranks(folder, resume=resume, ranks=ranks) as run:
         for note in () if resume else loaded.notes:
             progress.message(note)
-        return train_in(run, resolve_paths(loaded), reset=reset, progress=progress, found=found, ranks=ranks)
+        how: dict[str, Any] = {"reset": reset, "progress": progress, "ranks": ranks}
+        return train_in(run, resolve_paths(loaded), found=found, clock=clock, **how)
 
 
 def refuse_several_processes() -> None:
@@ -185,13 +189,21 @@ def train_in(
     progress: Progress,
     found: Sequence[Finding] = (),
     ranks: Ranks = ONE_RANK,
+    clock: StartClock | None = None,
 ) -> RunResult:
-    """Trains in an open run folder, from its newest checkpoint where it has one; `found` goes into its log."""
+    """Trains in an open run folder, from its newest checkpoint where it has one; `found` goes into its log, and what
+    the start was spent on by `clock`."""
+    clock = clock or StartClock()
     # The first rank makes the tokenizer and mends what a killed process left; the others find it done.
-    prepared = first_ahead(ranks, lambda: prepare(run, recipe, reset=reset, progress=progress, ranks=ranks))
+    prepared = first_ahead(
+        ranks, lambda: prepare(run, recipe, reset=reset, progress=progress, ranks=ranks, clock=clock)
+    )
     for finding in found:
         prepared.held.tell(finding)
     state, recorder = begin(prepared)
+    clock.end("checks")
+    if not prepared.parts.stop_rule.reached(state):
+        progress.message(str(clock))
     return run_to_the_end(prepared, state, recorder)
 
 
@@ -219,6 +231,7 @@ def prepare(
     reset: Sequence[Reset] = (),
     progress: Progress,
     ranks: Ranks = ONE_RANK,
+    clock: StartClock | None = None,
 ) -> Prepared:
     """Opens data and newest checkpoint and builds the parts.
 
@@ -247,7 +260,9 @@ def prepare(
     check_metrics(recipe)
     check_exports(recipe)
     check_trackers(recipe)
+    clock = clock or StartClock()
     datasets = open_datasets(recipe, tokenizer_folder=run.tokenizer, progress=progress)
+    clock.end("data")
     prepare_workers(recipe.data)
     set_arithmetic(recipe)  # before the model computes anything
     parts = built(recipe, datasets, ranks)
@@ -255,6 +270,7 @@ def prepare(
         begin_from_weights(parts, progress=progress)
     else:
         load_frozen_weights(parts)
+    clock.end("model")
     # Of the recipe as it is with everything chosen, and with the very weights that it begins from.
     marks = {**recipe_fingerprints(without_paths(parts.recipe)), **datasets.fingerprints}
     if checkpoint is not None:

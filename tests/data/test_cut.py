@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.rows import PAD, START, pairs_up_to, rows, segments_of, window_of
-from trimtab.data.cut import cut, pack_pairs
+from trimtab.data.cut import Rows, cut, full_of_all, pack_pairs
 from trimtab.data.shape import PackShape, plan_shape
 from trimtab.errors import InputError
 from trimtab.types import IGNORE
@@ -165,3 +165,46 @@ def test_a_pair_that_is_too_long_for_a_set_s_packs_is_named(source, target, side
 
 def test_an_empty_set_has_no_packs():
     assert list(pack_pairs(rows([]), rows([]), roomy(1), start_symbol=START, pad_symbol=PAD)) == []
+
+
+def full_shape(*, slots, segments=40, fixed=True, prefix=False):
+    return PackShape(2, 0, slots, segments, 0, LONGEST, fixed, False, prefix)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "full"),
+    [
+        ([LONGEST] * 8, 4),  # all of both packs
+        ([3, LONGEST, LONGEST, 5, LONGEST, LONGEST, LONGEST, 2, LONGEST, 4], 3),
+        ([3, LONGEST, 5, LONGEST, 2], 1),
+        ([5] * 20, 0),
+    ],
+)
+def test_full_documents_come_first_and_each_pack_of_a_window_says_as_many(lengths, full):
+    window = window_of([(0, length) for length in lengths])
+    packs = cut(window, full_shape(slots=4 * LONGEST), start_symbol=START, pad_symbol=PAD)
+    assert {pack.target.full for pack in packs} == {full}
+    for pack in packs:
+        assert (pack.target.cu_seqlens[: full + 1] == LONGEST * np.arange(full + 1)).all()
+        assert pack.static_key[-1] == full
+        assert pack.clone().target.full == full
+    assert sorted(examples_of(packs)) == sorted(examples_in(window.source, window.target))
+
+
+@pytest.mark.parametrize("shape", [full_shape(slots=64, fixed=False), full_shape(slots=64, prefix=True)])
+def test_where_rows_are_not_taken_the_order_stays(shape):
+    window = window_of([(0, length) for length in (3, LONGEST, 5, LONGEST)])
+    packs = cut(window, shape, start_symbol=START, pad_symbol=PAD)
+    assert [pack.target.full for pack in packs] == [0] * len(packs)
+    assert examples_of(packs) == examples_in(window.source, window.target)
+
+
+def test_few_different_numbers_of_full_documents_come_however_many_fit():
+    for most in range(1, 70):
+        shape = full_shape(slots=most * LONGEST + 3)
+        found = {
+            full_of_all([Rows(rows([0] * count), rows([LONGEST] * count), np.zeros(count))], shape)
+            for count in range(most + 1)
+        }
+        assert len(found) <= 5
+        assert max(found) >= most * 3 / 4

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.data.shape import plan_shape
+from trimtab.data.shape import plan_shape, without_slack
 from trimtab.errors import InputError
 
 
@@ -105,3 +105,16 @@ def test_a_sample_without_examples_is_an_error():
     nothing = np.empty(0, np.int64)
     with pytest.raises(InputError, match="no example is left"):
         shape_of(lengths=(nothing, nothing))
+
+
+def test_one_pack_of_targets_that_all_count_has_the_slots_of_a_step_and_no_more():
+    one = shape_of(tokens_per_step=8192)
+    exact = without_slack(one, tokens_per_step=8192)
+    assert exact.target_slots == 8192 < one.target_slots
+    assert exact.segment_capacity >= one.segment_capacity
+    assert exact.source_capacity >= one.source_capacity
+    several, padded = shape_of(), shape_of(tokens_per_step=8192, fixed=False, sort=True)
+    assert without_slack(several, tokens_per_step=32768) == several
+    assert without_slack(padded, tokens_per_step=8192) == padded
+    small = shape_of(tokens_per_step=100, tokens_per_micro_batch=256)
+    assert without_slack(small, tokens_per_step=100).target_slots == 256  # the longest example still fits

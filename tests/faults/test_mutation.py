@@ -17,7 +17,7 @@ def test_everybody_gets_the_wrong_function_until_the_test_is_over():
     update = AdamW.update
     with pytest.MonkeyPatch.context() as patch:
         put_bug(patch, accumulate, ("max(1, ", "max(2, "))
-        put_bug(patch, AdamW.update, ("self.inner.step()", "pass"))
+        put_bug(patch, AdamW.update, ("skip.to(torch.float32)", "None"))
         assert cut.accumulate is not accumulate
         assert AdamW.update is not update
     assert cut.accumulate is accumulate

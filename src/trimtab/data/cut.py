@@ -44,7 +44,11 @@ def cut(
         "pad_symbol": pad_symbol,
         "source_pad_symbol": source_pad_symbol,
     }
-    return [piece.assembled(shape, **symbols) for piece in pieces]
+    full = 0
+    if shape.fixed and not shape.has_source and not shape.prefix:
+        pieces = [piece.full_first(shape.target_max_seqlen) for piece in pieces]
+        full = full_of_all(pieces, shape)
+    return [piece.assembled(shape, full=full, **symbols) for piece in pieces]
 
 
 def pack_pairs(
@@ -142,12 +146,30 @@ class Rows(NamedTuple):
             self.source.between(start, stop), self.target.between(start, stop), self.prompt[start:stop], links
         )
 
-    def assembled(self, shape: PackShape, **symbols: Any) -> PackedBatch:
-        """The pack of them."""
+    def full_first(self, longest: int) -> "Rows":
+        """The same rows, those with as many targets as a segment may have before the others."""
+        return self.take(np.argsort(self.target.lengths < longest, kind="stable"))
+
+    def assembled(self, shape: PackShape, *, full: int = 0, **symbols: Any) -> PackedBatch:
+        """The pack of them, whose first `full` rows are as long as a segment may be."""
         pack = assemble(self.source, self.target, shape, prompt=self.prompt, **symbols)
+        if full:
+            pack = replace(pack, target=replace(pack.target, full=full))
         if self.links is None:
             return pack
         return replace(pack, links=pack_links(self.links, self.source, self.target, shape))
+
+
+def full_of_all(pieces: list[Rows], shape: PackShape) -> int:
+    """How many rows are full, and come first, in each of these packs: a multiple of a quarter of what fits, so that few
+    different numbers come, each of which is compiled and recorded by itself."""
+    most = shape.target_slots // shape.target_max_seqlen
+    unit = -(-most // FULL_SHARES)
+    fewest = min(int((piece.target.lengths == shape.target_max_seqlen).sum()) for piece in pieces)
+    return fewest // unit * unit
+
+
+FULL_SHARES = 4
 
 
 def _ordered(rows: Rows, shape: PackShape) -> Rows:

@@ -127,6 +127,15 @@ def plan_shape(
     return replace(shape, max_segments=segments)
 
 
+def without_slack(shape: PackShape, *, tokens_per_step: int) -> PackShape:
+    """The shape without slack in the target slots, where one pack takes a whole window and every target token counts in
+    it: then it never holds more than its tokens. Where slots are filled up, slack is work."""
+    if not shape.fixed or shape.num_packs > 1:
+        return shape
+    slots = _rounded_up(max(tokens_per_step, shape.target_max_seqlen), _SLOT_MULTIPLE)
+    return replace(shape, target_slots=min(slots, shape.target_slots))
+
+
 def _need(source: np.ndarray, target: np.ndarray, share: float) -> tuple[int, int]:
     """Source slots and examples that belong to `share` target tokens of such lengths, with slack."""
     ratio = source.sum() / target.sum()

@@ -15,6 +15,7 @@ from trimtab.decode.teacher_forced import label_log_probabilities
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.inference import LoadedModel
 from trimtab.loss.build import build_loss
+from trimtab.model.attention_cached import at_any_length
 from trimtab.model.kinds import Model
 from trimtab.step.precision import Resolved, autocast
 from trimtab.types import Batch, PackedBatch, Ragged
@@ -104,7 +105,9 @@ def summed_loss(model: LoadedModel, source: Ragged, target: Ragged, *, prompt: n
     # A loaded model runs in the precision of its weights, half of it on a GPU, though its run may have scored the same
     # rows under autocast, where norms are in float32: their last digits differ.
     packs = _packs(model, source, target, prompt)
-    return total(score_rows(packs, score, device=model.device, precision=None))
+    # Padded packs have a length each, for which nothing is to be planned.
+    with at_any_length():
+        return total(score_rows(packs, score, device=model.device, precision=None))
 
 
 @torch.inference_mode()
@@ -116,9 +119,10 @@ def row_log_probabilities(
     order = sorted_by_length(source, target)
     prompt = None if prompt is None else prompt[order]
     packs = _packs(model, source.take(order), target.take(order), prompt)
-    scores = score_rows(
-        packs, lambda pack: row_scores(model.model, pack), device=model.device, precision=None
-    )
+    with at_any_length():
+        scores = score_rows(
+            packs, lambda pack: row_scores(model.model, pack), device=model.device, precision=None
+        )
     return in_first_order(scores, order)
 
 

@@ -37,7 +37,8 @@ def slots_of(recipe: Recipe, folder: Path) -> Slots:
     longest = rounded(most, LONGEST_MULTIPLE)
     if recipe.facts.one_target:
         return _of_texts(recipe, micro_batches, longest)
-    target = rounded(max(math.ceil(SLACK * share), longest), SLOT_MULTIPLE)
+    exact = micro_batches == 1 and not recipe.facts.one_row and not has_context(recipe)
+    target = rounded(max(math.ceil((1.0 if exact else SLACK) * share), longest), SLOT_MULTIPLE)
     if recipe.facts.one_row:
         return Slots(target, 0, target, micro_batches, longest)
     given = step.source_tokens_per_micro_batch
@@ -46,6 +47,11 @@ def slots_of(recipe: Recipe, folder: Path) -> Slots:
     need = share * ratio_of_sides(recipe, folder) * SLACK
     source = rounded(math.ceil(max(longest, need)) + -(-target // longest), SLOT_MULTIPLE)
     return Slots(target, source, target, micro_batches, longest, assumed_source=True)
+
+
+def has_context(recipe: Recipe) -> bool:
+    """Whether some target tokens are only context, for which a step has slots besides."""
+    return any(each.kind == "context" for each in recipe.data.transforms)
 
 
 def _of_texts(recipe: Recipe, micro_batches: int, longest: int) -> Slots:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from trimtab.model.attention_flash4 import SIZES, attend_flash4
 from trimtab.model.attention_padded import attend_padded
+from trimtab.model.attention_rows import attend_rows
 from trimtab.model.sequence_layout import SequenceLayout
 from trimtab.model.tiled.attend import attend_tiled, fits_tiles
 
@@ -70,12 +71,38 @@ def attend(
         )
     if of.places is None and fits_tiles(queries, of, to):
         return attend_tiled(queries, keys, values, of=of, to=to, causal=causal)
+    if of.full and to.full == of.full:
+        return attend_full_first(queries, keys, values, layout=of, causal=causal)
     if of.flash4 and queries.shape[2] in SIZES:
         return attend_flash4(queries, keys, values, of=of, to=to, causal=causal)
-    group = queries.shape[1] // keys.shape[1]
-    if group > 1:
-        # Repeated rather than left to the kernels, of which not all that torch may choose know of groups.
-        keys, values = keys.repeat_interleave(group, dim=1), values.repeat_interleave(group, dim=1)
+    keys, values = repeated_heads(keys, queries), repeated_heads(values, queries)
     if of.places is None:
         return attend_varlen(queries, keys, values, of=of, to=to, causal=causal)
     return attend_padded(queries, keys, values, of=of, to=to, causal=causal, bias=bias)
+
+
+def attend_full_first(
+    queries: Float[Tensor, "tokens heads size"],
+    keys: Float[Tensor, "tokens kv_heads size"],
+    values: Float[Tensor, "tokens kv_heads size"],
+    *,
+    layout: SequenceLayout,
+    causal: bool,
+) -> Float[Tensor, "tokens heads size"]:
+    """Self-attention with the first segments, all of the same length, as rows, and the others by the kernel that they
+    have without them."""
+    tokens = layout.full * layout.max_seqlen
+    parts = [repeated_heads(each, queries) for each in (keys, values)]
+    rows = layout._replace(cu_seqlens=layout.cu_seqlens[: layout.full + 1])
+    first = attend_rows(queries[:tokens], *(each[:tokens] for each in parts), of=rows, to=rows, causal=causal)
+    if tokens == len(queries):
+        return first
+    rest = layout._replace(cu_seqlens=layout.cu_seqlens[layout.full :] - tokens, full=0)
+    last = attend(queries[tokens:], keys[tokens:], values[tokens:], of=rest, to=rest, causal=causal)
+    return torch.cat([first, last])
+
+
+def repeated_heads(keys: Float[Tensor, "tokens kv_heads size"], queries: Tensor) -> Tensor:
+    """Keys or values once for each head of the queries: not all kernels know groups of heads."""
+    group = queries.shape[1] // keys.shape[1]
+    return keys.repeat_interleave(group, dim=1) if group > 1 else keys

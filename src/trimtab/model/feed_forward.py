@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from trimtab.model.gated import swiglu
 from trimtab.model.layer_settings import LayerSettings
 
 GATED = ("swiglu", "geglu")
@@ -37,8 +38,7 @@ class FeedForward(nn.Module):
             case "silu" | "swish":
                 hidden = F.silu(hidden)
             case "swiglu":
-                gate, hidden = hidden.chunk(2, dim=-1)
-                hidden = F.silu(gate) * hidden
+                hidden = swiglu(hidden)
             case "geglu":
                 gate, hidden = hidden.chunk(2, dim=-1)
                 hidden = F.gelu(gate) * hidden

@@ -26,6 +26,8 @@ class SequenceLayout(NamedTuple):
     """The segment of each token, then the boundaries; where tiles can be used."""
     flash4: bool = False
     """Whether FlashAttention-4 can be used."""
+    full: int = 0
+    """So many of the first segments are seen as rows of `max_seqlen` tokens, for a kernel that is faster there."""
 
 
 def sequence_layout(stream: Stream, *, padded: bool) -> SequenceLayout:

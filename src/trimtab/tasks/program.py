@@ -1,7 +1,9 @@
 """Chooses what a check runs: the program that trains, which may be compiled, or the plain modules."""
 
+import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -22,7 +24,7 @@ def plainly() -> Generator[None]:
     A block is compiled again for each mode (in training or not, with gradients or without) and each shape: seconds to
     tens of seconds for a single pass. The run itself needs the code of its training alone.
     """
-    with torch.compiler.set_stance("force_eager"):
+    with _stance("force_eager"):
         yield
 
 
@@ -33,8 +35,13 @@ def as_trained() -> Generator[None]:
     For passes in training mode, with gradients, over packs of the run's own shape: what they compile the first step
     would compile.
     """
-    with torch.compiler.set_stance("default"):
+    with _stance("default"):
         yield
+
+
+def _stance(name: Literal["force_eager", "default"]) -> AbstractContextManager[Any]:
+    """To ask for one imports the compiler, without which nothing was compiled."""
+    return torch.compiler.set_stance(name) if "torch._dynamo" in sys.modules else nullcontext()
 
 
 @torch.no_grad()

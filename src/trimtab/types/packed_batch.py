@@ -29,6 +29,8 @@ class Stream:
     """No segment is longer; fixed for a whole run where shapes are fixed."""
     prefix: Int32[Tensor, "segments"] | None = None
     """How many leading tokens of each segment are given and may see each other in both directions; None for none."""
+    full: int = 0
+    """At least so many of the first segments are as long as `max_seqlen`, so that they can be seen as rows."""
 
     def tensors(self) -> list[Tensor]:
         """Its tensors, in the order of the fields."""
@@ -41,7 +43,9 @@ class Stream:
 
     def map(self, change: Callable[[Tensor], Tensor]) -> "Stream":
         """The same stream with each tensor changed by a function."""
-        return Stream(*map(change, self.tensors()[:4]), self.max_seqlen, _mapped(self.prefix, change))
+        return Stream(
+            *map(change, self.tensors()[:4]), self.max_seqlen, _mapped(self.prefix, change), self.full
+        )
 
 
 def _mapped(tensor: Tensor | None, change: Callable[[Tensor], Tensor]) -> Tensor | None:
@@ -92,10 +96,11 @@ class PackedBatch(TensorBatch):
 
     @property
     def static_key(self) -> Hashable:
-        """Shapes of all tensors, and the longest segment that each stream allows."""
+        """Shapes of all tensors, the longest segment that each stream allows, and how many segments are full."""
         shapes = tuple(tensor.shape for tensor in self.tensors())
         prefixed = (self.source.prefix is not None, self.target.prefix is not None, self.links is not None)
-        return (*shapes, *prefixed, self.source.max_seqlen, self.target.max_seqlen)
+        longest = (self.source.max_seqlen, self.target.max_seqlen, self.source.full, self.target.full)
+        return (*shapes, *prefixed, *longest)
 
     def tensors(self) -> list[Tensor]:
         """The tensors of both streams, then the labels and the links."""

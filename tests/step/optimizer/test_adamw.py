@@ -43,6 +43,30 @@ def test_it_equals_pytorchs_plain_adamw_with_decay_on_matrices_only():
         torch.testing.assert_close(a, b)
 
 
+def test_it_has_the_bits_of_pytorchs_fused_class_skipped_steps_included():
+    ours, theirs = pair()
+    optimizer = AdamW(Config(betas=(0.9, 0.98), eps=1e-6, weight_decay=0.1), ours)
+    fused = torch.optim.AdamW(
+        [{"params": [theirs.weight], "weight_decay": 0.1}, {"params": [theirs.bias], "weight_decay": 0.0}],
+        betas=(0.9, 0.98),
+        eps=1e-6,
+        fused=True,
+    )
+    for step in range(6):
+        set_gradients(ours, step)
+        set_gradients(theirs, step)
+        rate, skip = torch.tensor(0.1 / (step + 1), dtype=torch.float64), torch.tensor(step in (0, 3))
+        optimizer.update(learning_rate=rate, skip=skip)
+        for group in fused.param_groups:
+            group["lr"] = rate
+        fused.grad_scale, fused.found_inf = None, skip.float()
+        fused.step()
+    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters(), strict=True))
+    for name, parameter in theirs.named_parameters():
+        for key, value in fused.state[parameter].items():
+            assert torch.equal(optimizer.state[name][key], value), (name, key)
+
+
 def test_saved_state_goes_on_exactly_and_foreign_state_is_refused():
     whole, parted = pair()
     optimizer = AdamW(Config(), whole)

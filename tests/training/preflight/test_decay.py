@@ -75,6 +75,7 @@ def test_decay_of_other_weights_and_missing_decay_are_found(parts_with, monkeypa
 
 
 def test_the_decay_that_a_library_adds_by_itself_is_found(parts):
-    for group in parts.stepper.optimizer.inner.param_groups:
-        group["weight_decay"] = 0.01  # torch.optim.AdamW's own default
+    optimizer = parts.stepper.optimizer
+    # The default of torch.optim.AdamW.
+    optimizer.groups = [group._replace(weight_decay=0.01) for group in optimizer.groups]
     assert "weight decay (0) takes from" in message(parts)

@@ -34,17 +34,28 @@ def attend_tiled(
     assert of.spans is not None, "a layout without spans"
     assert to.spans is not None, "a layout without spans"
     half = _precision(queries)
-    out, _ = attend_op(queries.to(half), keys.to(half), values.to(half), of.spans, to.spans, causal)
+    plain = not (torch.is_grad_enabled() or torch.compiler.is_compiling())
+    # The operator imports PyTorch's compiler when it is first called, which translating has no use of.
+    attend = _forward_tiled if plain else attend_op
+    out, _ = attend(queries.to(half), keys.to(half), values.to(half), of.spans, to.spans, causal)
     return out
 
 
-@torch.library.custom_op("trimtab::attend_tiled", mutates_args=())
-def attend_op(q: Tensor, k: Tensor, v: Tensor, of: Tensor, to: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
+def _forward_tiled(
+    q: Tensor, k: Tensor, v: Tensor, of: Tensor, to: Tensor, causal: bool
+) -> tuple[Tensor, Tensor]:
     """Output and log-sum-exp of `attend_forward`, in the tiles that suit the size of the heads."""
     from trimtab.model.tiled.forward import attend_forward  # late: needs Triton
 
     tile = TILES[q.shape[2]].forward
     return attend_forward(*map(_dense_heads, (q, k, v)), of, to, causal=causal, tile=tile)
+
+
+attend_op = torch.library.custom_op(
+    "trimtab::attend_tiled",
+    _forward_tiled,
+    mutates_args=(),
+)
 
 
 @attend_op.register_fake
