@@ -9,7 +9,7 @@ A VARIANT is SIZE:WORD[,WORD ...], of which each word changes the step that `lm_
 - `micro=65536`: tokens of a pack; `chunk=512`: MiB of logits at once; `launched`: kernel by kernel, not recorded;
 - `fp8`: products of the layers in float8;
 - `tuned`: the compiler tries several forms of each kernel;
-- `sdpa`: PyTorch's scaled_dot_product_attention over  by cuDNN, in place of our operator;
+- `sdpa`: PyTorch's scaled_dot_product_attention over rows, by cuDNN, in place of our operator;
 - `parts`: no step, but its parts by themselves, in milliseconds;
 - `hf=16`: transformers' Llama, each layer compiled, in so many rows.
 

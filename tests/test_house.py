@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import trimtab
-from trimtab.config.task_facts import TASKS
+from trimtab.config.task_record import TASKS
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "src" / "trimtab"

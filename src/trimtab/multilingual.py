@@ -1,6 +1,6 @@
 """`trimtab init multilingual`: a recipe for many translation directions from a folder of corpora, found by their names.
 
-The first seed of a multilingual run in Mammoth is a generator of configurations; this is the same for one recipe.
+It does for one recipe what Mammoth's configuration generator does.
 """
 
 import json
@@ -131,7 +131,7 @@ def _found(folder: Path, languages: Sequence[str], progress: Progress) -> list[F
                         what=f"{found[one]} and {found[other]}: not aligned",
                         got=f"{counts[0]:,} and {counts[1]:,} lines",
                         allowed="as many lines in both",
-                        fix="mend them, or move them out of the folder",
+                        fix="repair them, or move them out of the folder",
                     )
                 )
             elif counts[0]:

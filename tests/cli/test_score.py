@@ -19,7 +19,7 @@ def calls(stand_in):
     seen = []
 
     def open_model(run, *, device):
-        return SimpleNamespace(run=run, device=device)
+        return SimpleNamespace(run=run, device=device, tokenizers=None)
 
     def score_pairs(model, sources, targets, *, tags):
         pairs = list(zip(sources, targets, strict=True))

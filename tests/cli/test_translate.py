@@ -2,6 +2,7 @@ import os
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,8 @@ from trimtab.errors import input_error
 
 class Upper:
     """Translates into capitals."""
+
+    setup = SimpleNamespace(tokenizer=None)
 
     def __init__(self, spec: str, **options) -> None:
         self.spec, self.options = spec, options

@@ -1,4 +1,5 @@
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -6,7 +7,9 @@ from tests.cli.refusal import has_four_parts, refused
 
 
 class Numbered:
-    """Writes its input behind the form of the documents."""
+    """Writes its input after the form of the documents."""
+
+    setup = SimpleNamespace(tokenizer=None)
 
     def __init__(self, spec, **options) -> None:
         self.spec = spec

@@ -74,7 +74,7 @@ def test_a_right_recipe_has_no_complaints():
             "step.clip.kind",
             "unknown kind",
             "'global'",
-            "global_norm, adaptive or off",
+            "global_norm, adaptive, component or off",
         ),
         ({"length": "10"}, "length", "wrong value", "'10'",
          "a number and its unit, such as '500 steps', '3 epochs', '2M tokens' or '30 minutes'"),
@@ -90,7 +90,7 @@ def test_a_right_recipe_has_no_complaints():
         ({"data": {"train": []}}, "data.train", "empty", "no item", "at least one"),
         ({"data": {**DATA, "valid": {"dev": 3}}}, "data.valid.dev", "wrong type", "3",
          "a group of keys: source, target, pairs, states, documents, dataset, split, name, factors, "
-         "factor_separator, tags, text, learn, images, render, boxes, image_folder and bleu_tokenizer"),
+         "factor_separator, tags, direction, text, learn, images, render, boxes, image_folder and bleu_tokenizer"),
         ({"data": {**DATA, "transforms": [{"form": "nfc"}]}}, "data.transforms.0.kind", "missing", "nothing",
          "normalize, length, ratio, character_run, duplicate, copy, language, letters, word_length, "
          "denoise, protect or context"),

@@ -5,8 +5,8 @@ import pytest
 from trimtab.config.export_targets import ExportTarget, facts_of, obstacles
 from trimtab.config.load import parse_recipe
 from trimtab.config.starter import init_recipe
-from trimtab.config.task_facts import TASKS
 from trimtab.config.task_facts import facts_of as task_facts
+from trimtab.config.task_record import TASKS
 
 
 def test_the_starter_loads_without_a_problem():

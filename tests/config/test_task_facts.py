@@ -3,7 +3,8 @@ import pytest
 from trimtab.config.export_targets import MODULE
 from trimtab.config.load import parse_recipe
 from trimtab.config.render import render_recipe
-from trimtab.config.task_facts import TASKS, facts_of, with_task_defaults
+from trimtab.config.task_facts import facts_of, with_task_defaults
+from trimtab.config.task_record import TASKS
 from trimtab.errors import InputError
 
 TEXT = """

@@ -5,7 +5,7 @@ import pytest
 
 from tests.language_run import language_sources
 from tests.small_run import small_sources
-from trimtab.config.task_facts import TASKS
+from trimtab.config.task_record import TASKS
 from trimtab.errors import InputError
 from trimtab.tasks.language_model.task import LANGUAGE_MODEL
 from trimtab.tasks.task_of import task_of

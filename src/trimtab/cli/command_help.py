@@ -95,7 +95,7 @@ def _empty_path(param: Any) -> Problem:
         what=f"{option if option.startswith('-') else option.upper()}: is empty",
         got="''",
         allowed="the path of a file or folder; `.` for the current folder",
-        fix="name one; where a variable of the shell holds it, check that the variable is set",
+        fix="give a path; if it comes from a shell variable, check that the variable is set",
     )
 
 

@@ -10,7 +10,7 @@ import typer
 
 from trimtab.cli.new_file import write_new
 from trimtab.config.starter import init_recipe
-from trimtab.config.task_facts import Task
+from trimtab.config.task_record import Task
 from trimtab.errors import input_error
 
 USUAL_TEMPERATURE = 5.0
@@ -39,7 +39,7 @@ def init(
         typer.Option(
             min=1.0,
             max=1000,
-            help="With multilingual, how far sizes of corpora are evened out; 5, and 1 for not at all.",
+            help="With multilingual, the sampling temperature over corpora: 5 by default, 1 samples by size.",
         ),
     ] = None,
     out: Annotated[

@@ -53,10 +53,13 @@ def with_factor_files(
     """The lines with the values in the files behind their words; without files they must have them already. InputError
     where the files are not those of the model's factors, and with its number for a line that lacks values.
     `tokenizers` gives those of the model, which know its factors."""
+    factors = getattr(tokenizers(), "factors", ())
+    if not factors and not files:
+        yield lines
+        return
     from trimtab.data.factored_pieces import ordered_files
     from trimtab.inference.factored_lines import FactoredLines, WrittenFactors
 
-    factors = getattr(tokenizers(), "factors", ())
     if not files:
         count = sum(each.kind == "file" for each in factors)
         yield WrittenFactors(lines, count, name=name) if count else lines

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Complaint:
-    """A problem and the dotted path it is about; the loader adds where that stands."""
+    """A problem and the dotted path of its key; the loader adds the file and line."""
 
     path: str
     what: str

@@ -61,8 +61,8 @@ class Direction(Settings):
     target: str = ""
     """Language that is written; by default the second half of the direction's name."""
     encoder: tuple[str, ...] = Field(min_length=1)
-    """Components of the encoder in their order: `[shared, de]`, or some layers of one, `[shared.0-5, de]`, counted from
-    0 and with both ends."""
+    """Components of the encoder, first to last: `[shared, de]`, or a range of layers, `[shared.0-5, de]`, counted from
+    0 with both ends included."""
     decoder: tuple[str, ...] = Field(min_length=1)
     """Components of the decoder in their order."""
     tags: tuple[str, ...] = ()
@@ -77,9 +77,9 @@ class ModularModel(EncoderDecoderModel):
     shorthands: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
     kind: Literal["modular"] = "modular"  # pyright: ignore[reportIncompatibleVariableOverride]
     encoder_layers: int = Field(default=0, ge=1, le=MOST_LAYERS)
-    """Layers of the deepest encoder of a direction; follows from `directions`, and is not to be written."""
+    """Layers of the deepest encoder of any direction; computed from `directions`, so do not set it."""
     decoder_layers: int = Field(default=0, ge=1, le=MOST_LAYERS)
-    """Layers of the deepest decoder of a direction; follows from `directions`, and is not to be written."""
+    """Layers of the deepest decoder of any direction; computed from `directions`, so do not set it."""
     encoder_components: dict[str, int] = Field(min_length=1)
     """The components of the encoders, each with its number of layers: `{shared: 6, de: 2}`."""
     decoder_components: dict[str, int] = Field(min_length=1)
@@ -108,7 +108,7 @@ class ModularModel(EncoderDecoderModel):
             if written is not None and depth and written != depth:
                 raise refused(
                     key,
-                    "a modular model has as many layers as the components of its directions",
+                    "the depth of a modular model follows from the components of its directions",
                     got=str(written),
                     allowed=f"nothing; the deepest {side} here has {depth}",
                     fix=f"remove it, and write the layers of each component in `model.{side}_components`",

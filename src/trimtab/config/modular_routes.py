@@ -145,7 +145,7 @@ def _refuse_several(model: ModularModel, name: str, directions: list[str], side:
 def _not_named(model: ModularModel) -> InputError:
     first = next(iter(model.directions))
     return input_error(
-        "the model has several directions, and none is named",
+        "the model has several directions, so name one",
         got="no direction",
         allowed=_shown(list(model.directions)),
         fix=f"name one: `--direction {first}`, or `RUN#{first}`",

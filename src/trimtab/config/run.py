@@ -23,8 +23,8 @@ from trimtab.config.parallel import DataParallel, Parallel
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.settings import Settings, refused
 from trimtab.config.step import StepConfig
-from trimtab.config.task_facts import Task, facts_of, with_task_defaults
-from trimtab.config.task_record import TaskFacts
+from trimtab.config.task_facts import facts_of, with_task_defaults
+from trimtab.config.task_record import Task, TaskFacts
 from trimtab.config.trackers import TrackerName
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.config.vision_model import VisionModel

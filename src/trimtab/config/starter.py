@@ -2,7 +2,7 @@
 
 from importlib.resources import files
 
-from trimtab.config.task_facts import Task
+from trimtab.config.task_record import Task
 
 
 def init_recipe(kind: Task = "translation") -> str:

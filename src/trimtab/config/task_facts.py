@@ -1,9 +1,9 @@
 """The tasks, and the defaults that a recipe's task has."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, assert_never, cast, get_args
+from typing import Any, assert_never, cast
 
-from trimtab.config.task_record import TaskFacts
+from trimtab.config.task_record import TASKS, Task, TaskFacts
 from trimtab.config.tasks import (
     classification,
     detection,
@@ -12,9 +12,6 @@ from trimtab.config.tasks import (
     recognition,
     translation,
 )
-
-Task = Literal["translation", "language_model", "classification", "recognition", "detection", "diffusion"]
-TASKS: tuple[Task, ...] = get_args(Task)
 
 
 def facts_of(task: Task) -> TaskFacts:

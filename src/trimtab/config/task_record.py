@@ -1,15 +1,17 @@
-"""What a task determines about a recipe: defaults, kinds of model, how rows are read, what contradicts it.
+"""The tasks by name, and what a task determines about a recipe: defaults, kinds of model, rows, what contradicts it.
 
 Torch-free; what the task does with data and model is in `trimtab.tasks`.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from trimtab.config.complaint import Complaint
 from trimtab.metrics.metric import MetricGroup
 
+Task = Literal["translation", "language_model", "classification", "recognition", "detection", "diffusion"]
+TASKS: tuple[Task, ...] = get_args(Task)
 IDENTITY = "identity"
 """How sentencepiece normalises for language models: not at all, so that a text comes back as it was."""
 

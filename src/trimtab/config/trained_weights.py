@@ -180,7 +180,7 @@ def _unfreezing(recipe: Recipe) -> Iterator[Complaint]:
         ),
         "step.gradients": (step.gradients if step.gradients == "released" else "", "kept"),
         "step.offload": (step.offload if step.offload != "none" else "", "none"),
-        "parallel.kind": (recipe.parallel.kind if recipe.parallel.kind == "fsdp" else "", "ddp"),
+        "parallel.kind": (recipe.parallel.kind if recipe.parallel.kind == "fsdp" else "", "data_parallel"),
     }
     for path, (got, allowed) in others.items():
         if got:

@@ -119,7 +119,7 @@ def _collapse(system: SystemReport) -> str:
         return ""
     return (
         f"{system.system} writes the same few translations for many sources ({share:.1%} of the distinct sources have "
-        "a translation of their own): its scores and tests say little; read some of its lines."
+        "a translation of their own), so its scores and tests mean little; read some of its translations."
     )
 
 

@@ -10,7 +10,8 @@ from trimtab.config.load import LoadedRecipe, load_recipe, parse_recipe
 from trimtab.config.pretrained.place import CONFIG
 from trimtab.config.pretrained.shapes import read_settings
 from trimtab.config.run import Recipe
-from trimtab.config.task_facts import Task, facts_of
+from trimtab.config.task_facts import facts_of
+from trimtab.config.task_record import Task
 from trimtab.errors import InputError, input_error
 from trimtab.fit.climb import Situation, cheapest_climb, smallest_plan
 from trimtab.fit.families import family_shape

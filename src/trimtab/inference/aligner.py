@@ -125,7 +125,7 @@ class Aligner:
             if fits
             else f"the {side} has {max(sides)} tokens, and the model reads {most} (data.max_tokens)"
         )
-        more = "; of further pairs nothing is said" if self.num_unaligned == MOST_WARNINGS else ""
+        more = "; further pairs are not reported" if self.num_unaligned == MOST_WARNINGS else ""
         logging.getLogger("trimtab").warning(
             "no alignment of line %d, %r: %s%s", line, pair[0][:60], why, more
         )

@@ -195,7 +195,7 @@ def load_model(
             f"{run.path}: only a modular model has directions",
             got=f"#{checkpoint.direction}, of a run with `model.kind: {recipe.model.kind}`",
             allowed="the run without a direction",
-            fix="leave it out; `--tag` chooses among the directions of one model with tags",
+            fix="leave it out; in a model trained with tags, choose the direction by `--tag`",
         )
     if base is not None:
         recipe = with_base(recipe, base)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.config.task_facts import TASKS, facts_of
+from trimtab.config.task_facts import facts_of
+from trimtab.config.task_record import TASKS
 from trimtab.metrics.catalogue import METRICS
 from trimtab.report.findings import ShownFinding
 from trimtab.report.run_data import RunData

@@ -7,7 +7,8 @@ from trimtab.config.export_targets import obstacles
 from trimtab.config.load import load_recipe
 from trimtab.config.pretrained.families import FAMILIES, NATIVE, check_task, family_of
 from trimtab.config.render import render_recipe
-from trimtab.config.task_facts import TASKS, facts_of
+from trimtab.config.task_facts import facts_of
+from trimtab.config.task_record import TASKS
 from trimtab.errors import InputError
 
 MARIAN = {

@@ -27,3 +27,9 @@ def test_other_models_have_no_clip_by_component(tmp_path: Path) -> None:
     data = {"train": [{"source": "a", "target": "b"}]}
     with pytest.raises(InputError, match="components belong to a modular model"):
         load_recipe({**TREE, **plain, "data": data})
+
+
+def test_a_direction_is_exported_and_not_the_model() -> None:
+    message = problem_of(export=["hf"])
+    assert "one direction of it can be exported" in message
+    assert "`trimtab export RUN#" in message

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from trimtab.config.task_facts import TASKS, Task, facts_of
-from trimtab.config.task_record import TaskFacts
+from trimtab.config.task_facts import facts_of
+from trimtab.config.task_record import TASKS, Task, TaskFacts
 from trimtab.errors import input_error
 
 Tokens = Literal["ends", "begins and ends", "language first", "language last"]

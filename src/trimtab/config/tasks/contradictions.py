@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from trimtab.config.complaint import Complaint
 from trimtab.config.run import Recipe
-from trimtab.config.task_facts import TASKS, facts_of
+from trimtab.config.task_facts import facts_of
+from trimtab.config.task_record import TASKS
 from trimtab.config.tasks.detection import box_contradictions
 from trimtab.config.tasks.guided_alignment import alignment_contradictions
 from trimtab.config.tasks.modular import modular_contradictions

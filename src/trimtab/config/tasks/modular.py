@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from trimtab.config.complaint import Complaint
 from trimtab.config.modular_data import trained_directions
 from trimtab.config.modular_model import ModularModel
 from trimtab.config.nearest import did_you_mean, nearest_words
-from trimtab.config.problems import Complaint
 from trimtab.config.run import Recipe
 from trimtab.config.step import ClipComponent
 
@@ -71,7 +71,7 @@ def _without_data(recipe: Recipe, model: ModularModel) -> Iterator[Complaint]:
         if name not in trained:
             yield Complaint(
                 path=f"model.directions.{name}",
-                what="a direction without data: no corpus is of it, so that what it alone uses would not be trained",
+                what="no corpus has this direction, so components that only it uses would stay untrained",
                 got=f"corpora of {_shown(list(dict.fromkeys(filter(None, trained)))) or 'no direction'}",
                 allowed="at least one corpus for each direction",
                 fix=f"add a corpus with `direction: {name}`, or remove the direction; after training, "
@@ -134,11 +134,11 @@ def _indistinct(model: ModularModel) -> Iterator[Complaint]:
 
 
 def _not_for_modular(recipe: Recipe, model: ModularModel) -> Iterator[Complaint]:
-    what = "is not for modular models"
+    what = "is not supported with modular models"
     if recipe.data.source_tokenizer is not None:
         yield Complaint(
             path="data.source_tokenizer",
-            what=f"{what}, in which a language is source and target",
+            what=f"{what}, which use the same language as source and as target",
             got="a separate source tokenizer",
             allowed="one vocabulary for all languages",
             fix="remove it",
@@ -146,7 +146,7 @@ def _not_for_modular(recipe: Recipe, model: ModularModel) -> Iterator[Complaint]
     if recipe.parallel.kind == "fsdp":
         yield Complaint(
             path="parallel.kind",
-            what=f"{what}: each micro-batch runs through other weights",
+            what=f"{what}: each micro-batch uses different weights",
             got="fsdp",
             allowed="data_parallel",
             fix="remove `parallel`",
@@ -158,6 +158,15 @@ def _not_for_modular(recipe: Recipe, model: ModularModel) -> Iterator[Complaint]
             got="released",
             allowed="kept",
             fix="remove it",
+        )
+    if recipe.export:
+        first = next(iter(model.directions))
+        yield Complaint(
+            path="export",
+            what=f"{what}: one direction of it can be exported",
+            got=f"[{', '.join(recipe.export)}]",
+            allowed="nothing here",
+            fix=f"remove it; after training, `trimtab export RUN#{first} --to {recipe.export[0]}` exports a direction",
         )
     if recipe.adapter is not None:
         yield Complaint(

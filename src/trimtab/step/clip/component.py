@@ -19,10 +19,10 @@ class Components:
 
 
 class ComponentClip:
-    """Scales the gradient of each component down to a norm of `at`, by itself, as Mammoth means to.
+    """Scales the gradient of each component separately down to a norm of `at`, as Mammoth's documentation describes.
 
-    The whole gradient then points elsewhere. How much is the cosine of the angle between it before and after, which is
-    the third of what `details` gives; with a global norm it is 1. A skipped step is not counted.
+    This changes the direction of the whole gradient. `details` gives the cosine between the gradient before and after,
+    which is 1 for a global norm. A skipped step is not counted.
     """
 
     def __init__(self, at: float, components: Components) -> None:

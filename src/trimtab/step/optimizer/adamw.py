@@ -67,8 +67,8 @@ class AdamW:
     def _move(
         self, names: Sequence[str], rate: float | Tensor, *, found_inf: Tensor, weight_decay: float
     ) -> None:
-        """Weights of one device and precision. The kernel's own door for gradient scalers is a number on the device
-        that selects, without anybody waiting for it."""
+        """Updates weights of one device and precision. `found_inf`, which the kernel takes for gradient scalers, skips
+        the update on the device, without a synchronization."""
         parameters = [self.named[name] for name in names]
         states = [self._state_of(name) for name in names]
         steps = [state["step"] for state in states]
