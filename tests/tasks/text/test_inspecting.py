@@ -40,7 +40,7 @@ def test_every_unreadable_line_is_named_where_a_sample_would_show_some_of_them(t
         check_all_lines(corpus)
     found = [int(re.findall(r"line (\d+)", problem.what)[0]) - 1 for problem in caught.value.problems]
     assert found == [*broken]
-    assert all("data clean" in problem.fix for problem in caught.value.problems)
+    assert all(problem.fix for problem in caught.value.problems)
 
 
 @pytest.mark.parametrize("line", ['{"en": "x", "dd": "y"}', '{"en": {"de": "y"}}'])
