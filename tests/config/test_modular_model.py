@@ -48,7 +48,7 @@ def problem_of(**changes: Any) -> str:
     [
         (
             {"model/directions/en-ru": {"encoder": ["shared"], "decoder": ["de"]}},
-            "en-ru: a direction without data",
+            "en-ru: no corpus has this direction",
         ),
         ({"model/decoder_components/fr": 2}, "no direction uses the component fr"),
         ({"model/encoder_components/shared": 2, "model/directions/en-de/encoder": ["shared.0"]}, ""),
@@ -66,13 +66,13 @@ def problem_of(**changes: Any) -> str:
         ({"model/encoder_layers": 5}, "remove it, and write the layers"),
         ({"model/directions/x": {"encoder": ["shared"], "decoder": ["de"]}}, "does not say its languages"),
         ({"data/train/1/target": "a.de"}, "is in two languages"),
-        ({"data/source_tokenizer": {"kind": "sentencepiece"}}, "not for modular models"),
+        ({"data/source_tokenizer": {"kind": "sentencepiece"}}, "not supported with modular models"),
         ({"step": {"gradients": "released"}}, "kept"),
         ({"parallel": {"kind": "fsdp"}}, "data_parallel"),
         ({"adapter": {"kind": "lora"}}, "adapter"),
         ({"model/directions/en-pt/decoder": ["de"]}, "no direction uses the component pt"),
         ({"model": {"kind": "encoder_decoder", "preset": "tiny"}}, "directions belong to a modular model"),
-        ({"data/train/0/reverse_direction": "pt-en"}, "without data"),
+        ({"data/train/0/reverse_direction": "pt-en"}, "no corpus has this direction"),
     ],
 )
 def test_what_cannot_hold_together_is_refused_with_a_fix(changes: dict[str, Any], words: str) -> None:

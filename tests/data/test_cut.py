@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -191,7 +193,14 @@ def test_full_documents_come_first_and_each_pack_of_a_window_says_as_many(length
     assert sorted(examples_of(packs)) == sorted(examples_in(window.source, window.target))
 
 
-@pytest.mark.parametrize("shape", [full_shape(slots=64, fixed=False), full_shape(slots=64, prefix=True)])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        full_shape(slots=64, fixed=False),
+        full_shape(slots=64, prefix=True),
+        replace(full_shape(slots=64), full_first=False),
+    ],
+)
 def test_where_rows_are_not_taken_the_order_stays(shape):
     window = window_of([(0, length) for length in (3, LONGEST, 5, LONGEST)])
     packs = cut(window, shape, start_symbol=START, pad_symbol=PAD)

@@ -19,7 +19,7 @@ from trimtab.model.attention_padded import attend_padded
 from trimtab.model.block import Residual
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.feed_forward import FeedForward
-from trimtab.model.init import init_weights
+from trimtab.model.init import fill_weights
 from trimtab.step.accumulate import accumulate
 from trimtab.step.groups import parameter_groups
 from trimtab.step.learning_rate import LearningRate
@@ -53,7 +53,7 @@ def untie_when_loading(patch: pytest.MonkeyPatch) -> None:
 
 
 LABELS = "_filled(target.values, target_offsets, IGNORE)"
-RATE = 'group["lr"] = rate.float() if on_gpu else rate'
+RATE = "rate = multiplied(learning_rate, group.multiplier)"
 EACH_BATCH = "for batch in batches:\n"
 
 BUGS = {
@@ -87,7 +87,7 @@ BUGS = {
         "S210",
     ),
     "frozen embeddings": Bug(
-        rewriting(init_weights, ("weight.copy_(values)", "weight.copy_(values).requires_grad_(False)")),
+        rewriting(fill_weights, ("weight.copy_(values)", "weight.copy_(values).requires_grad_(False)")),
         "M206",
     ),
     "frozen embeddings, by a detach": Bug(
@@ -106,8 +106,10 @@ BUGS = {
         recipe=(("step.optimizer.weight_decay", 0.1),),
     ),
     "tied weights untied after load": Bug(untie_when_loading, "M207"),
-    "learning rate never applied": Bug(rewriting(AdamW.update, (RATE, 'group["lr"] = 1e-3')), "S205"),
-    "learning rate never applied, so that it is zero": Bug(rewriting(AdamW.update, (RATE, "pass")), "S204"),
+    "learning rate never applied": Bug(rewriting(AdamW.update, (RATE, "rate = 1e-3")), "S205"),
+    "learning rate never applied, so that it is zero": Bug(
+        rewriting(AdamW.update, (RATE, "rate = 0.0")), "S204"
+    ),
     "scheduler double stepped": Bug(rewriting(LearningRate.at, ("step=step", "step=2 * step")), "S211"),
     "a micro-batch lost": Bug(
         rewriting(accumulate, (EACH_BATCH, "for batch in batches[:-1] or batches:\n")), "S201"

@@ -45,7 +45,7 @@ def cut(
         "source_pad_symbol": source_pad_symbol,
     }
     full = 0
-    if shape.fixed and not shape.has_source and not shape.prefix:
+    if shape.fixed and shape.full_first and not shape.has_source and not shape.prefix:
         pieces = [piece.full_first(shape.target_max_seqlen) for piece in pieces]
         full = full_of_all(pieces, shape)
     return [piece.assembled(shape, full=full, **symbols) for piece in pieces]

@@ -34,6 +34,9 @@ class PackShape:
     """The window is sorted by length before it is cut, for models that pad rows."""
     prefix: bool = False
     """Target streams say how many leading tokens of each segment are given, for models that read them both ways."""
+    full_first: bool = True
+    """Fixed packs without sources begin with the rows that are as long as a segment may be, which kernels for rows of
+    one length can take together. Otherwise rows keep their order."""
 
     @property
     def has_source(self) -> bool:

@@ -47,6 +47,11 @@ class Trained(Protocol):
         ...
 
     @property
+    def tags(self) -> tuple[str, ...]:
+        """Put before each line: those of a direction of a modular model."""
+        ...
+
+    @property
     def tokenizer(self) -> AnyTokenizer:
         """The target's tokenizer, which is also the source's where they share one."""
         ...

@@ -84,7 +84,9 @@ class LinesProof:
         return compare_translations(self.trained, opened, samples, quantized)
 
     def tags(self) -> tuple[str, ...]:
-        """Those that every line of the training had before it."""
+        """Those of the exported direction, or those that every line of the training had before it."""
+        if self.trained.tags:
+            return self.trained.tags
         tagged = [corpus.tags for corpus in self.trained.recipe.data.train]
         return tagged[0] if all(tagged) else ()
 

@@ -20,6 +20,8 @@ from trimtab.types import Batch, LossOutput, StepReport
 WARM_UP_STEPS = 3
 """Steps of a shape that are taken plainly before it is recorded: in them compilers and libraries set themselves up, and
 optimizer, clip and gate get their state, which must not be part of a recording."""
+MOST_RECORDINGS = 64
+"""Steps of further shapes are not recorded: each recording holds device memory until the run ends."""
 
 NOT_RECORDED = (
     "steps are launched kernel by kernel, which is slower, since one could not be recorded: {}. A recording keeps the "
@@ -129,6 +131,8 @@ class StepGraphs:
     def may_record(self, shape: Hashable) -> bool:
         """Whether enough plain steps of this shape were taken."""
         self.warmed[shape] = self.warmed.get(shape, 0) + 1
+        if len(self.recordings) >= MOST_RECORDINGS:
+            return False
         return self.given_up is None and self.warmed[shape] > WARM_UP_STEPS
 
     def close(self) -> None:

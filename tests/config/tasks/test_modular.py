@@ -33,3 +33,14 @@ def test_a_direction_is_exported_and_not_the_model() -> None:
     message = problem_of(export=["hf"])
     assert "one direction of it can be exported" in message
     assert "`trimtab export RUN#" in message
+
+
+def test_components_are_not_clipped_separately_while_some_weights_wait() -> None:
+    message = problem_of(
+        **{
+            "step": {"clip": {"kind": "component"}},
+            "freeze": [{"weights": ["encoder.*"], "until": "200 steps"}],
+            "model/warm_start": "runs/old",
+        }
+    )
+    assert "cannot be clipped separately while some of their weights are not trained yet" in message

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -6,7 +7,9 @@ import torch
 from tests.small_run import small_parts
 from tests.streams import stream_of
 from trimtab.choices import shape_for
-from trimtab.data.shape import plan_shape
+from trimtab.data.cut import cut
+from trimtab.data.shape import PackShape, plan_shape
+from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.tasks.text.probing import (
     between,
     exchanged,
@@ -21,6 +24,7 @@ from trimtab.tasks.text.probing import (
     size,
     windows_to_cut,
 )
+from trimtab.types import Ragged
 
 
 def test_the_probe_is_cut_into_four_pieces_of_unequal_size_that_lose_nothing(parts):
@@ -112,6 +116,22 @@ def test_a_narrowed_shape_has_room_for_the_window_and_a_tail_and_is_never_wider(
     assert narrow.target_slots <= room + 63
     assert narrow.target_slots > window.num_targets or narrow.target_slots == shape.target_slots
     assert len(pack.target.cu_seqlens) == len(one_pack(parts, window).target.cu_seqlens)
+
+
+def test_checks_find_examples_of_one_pack_in_their_order_whatever_their_lengths(parts):
+    target = Ragged.of([[5] * length for length in (10, 64, 30, 64)])
+    window = TextGlobalBatch.of_rows(Ragged.of([[]] * 4), target)
+
+    def cut_by(window, shape):
+        return cut(window, shape, start_symbol=1, pad_symbol=0)
+
+    shape = PackShape(1, 0, 256, 16, 0, 64, fixed=True, sort=False)
+    batching = SimpleNamespace(cut=cut_by, shape=shape)
+    text = SimpleNamespace(
+        recipe=parts.recipe, datasets=parts.datasets, batching=batching, device=parts.device
+    )
+    lengths = one_pack(text, window).target.cu_seqlens.diff()
+    assert lengths[:4].tolist() == [10, 64, 30, 64]
 
 
 def test_packs_that_are_as_long_as_what_is_in_them_stay_so(parts):

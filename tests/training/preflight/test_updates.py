@@ -49,18 +49,18 @@ def test_weights_of_very_different_rates_all_move_by_theirs(parts_with, optimize
 
 def test_a_rate_of_slow_weights_that_is_not_applied_is_found_beside_fast_ones(parts_with, monkeypatch):
     parts = parts_with(step={"optimizer": config_of.AdamW(learning_rate_multipliers=RATES)})
-    stuck = 'group["lr"] = rate if group["multiplier"] != 1e-4 else 0.01'
+    stuck = f"{RATE} if group.multiplier != 1e-4 else 0.01"
     put_bug(monkeypatch, AdamW.update, (RATE, stuck))
     (finding,) = weights_follow_the_rate(parts)
     assert finding.code == "S205"
     assert "the first update of encoder.blocks.0.attention.qkv.weight" in finding.message
 
 
-RATE = 'group["lr"] = rate.float() if on_gpu else rate'
+RATE = "rate = multiplied(learning_rate, group.multiplier)"
 
 
 def test_a_rate_that_is_not_applied_is_found(parts, parts_with, monkeypatch):
-    put_bug(monkeypatch, AdamW.update, (RATE, 'group["lr"] = 0.01'))
+    put_bug(monkeypatch, AdamW.update, (RATE, "rate = 0.01"))
     assert told(weights_follow_the_rate, parts) == [("S205", "error")]
     put_bug(monkeypatch, MomentOptimizer.update, ("rate=rates[self.multipliers[name]]", "rate=0.01"))
     assert told(weights_follow_the_rate, parts_with(step={"optimizer": config_of.SGD()})) == [
@@ -69,7 +69,7 @@ def test_a_rate_that_is_not_applied_is_found(parts, parts_with, monkeypatch):
 
 
 def test_a_rate_of_zero_moves_nothing(parts, monkeypatch):
-    put_bug(monkeypatch, AdamW.update, (RATE, "pass"))
+    put_bug(monkeypatch, AdamW.update, (RATE, "rate = 0.0"))
     (finding,) = weights_follow_the_rate(parts)
     assert finding.code == "S204"
     count = len(list(parts.model.parameters()))

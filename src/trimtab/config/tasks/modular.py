@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from trimtab.config.complaint import Complaint
+from trimtab.config.freezing import stages_of
 from trimtab.config.modular_data import trained_directions
 from trimtab.config.modular_model import ModularModel
 from trimtab.config.nearest import did_you_mean, nearest_words
@@ -158,6 +159,14 @@ def _not_for_modular(recipe: Recipe, model: ModularModel) -> Iterator[Complaint]
             got="released",
             allowed="kept",
             fix="remove it",
+        )
+    if stages_of(recipe.freeze) and isinstance(recipe.step.clip, ClipComponent):
+        yield Complaint(
+            path="step.clip.kind",
+            what="components cannot be clipped separately while some of their weights are not trained yet",
+            got="component, with `until` in `freeze`",
+            allowed="global_norm, adaptive or off",
+            fix="set `step.clip.kind: global_norm`, or freeze for the whole run",
         )
     if recipe.export:
         first = next(iter(model.directions))

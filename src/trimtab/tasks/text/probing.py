@@ -173,7 +173,8 @@ def slots_for(tokens: int) -> int:
 
 def one_pack(parts: HasText, window: TextGlobalBatch) -> PackedBatch:
     """A window that fits into one pack, its examples in their order, on the device."""
-    (pack,) = parts.batching.cut(window, replace(parts.batching.shape, num_packs=1, sort=False))
+    in_order = replace(parts.batching.shape, num_packs=1, sort=False, full_first=False)
+    (pack,) = parts.batching.cut(window, in_order)
     return pack.to(parts.device)
 
 
