@@ -8,7 +8,7 @@ results := "runs/benchmarks"
 default:
     @just --list
 
-# Lint, format, types, layers, house rules: under half a minute.
+# Lint, format, types, layers, house rules: about a minute.
 check:
     pytest -q tests/test_workshop.py tests/test_house.py
 

@@ -177,6 +177,14 @@ class Marks:
         self.last = time.perf_counter()
 
 
+def begin_device(torch, mark):
+    """Makes the context of the GPU, where there is one."""
+    if torch.cuda.is_available():
+        torch.zeros(1, device="cuda")
+        torch.cuda.synchronize()
+    mark("device")
+
+
 def stages(run, source, reference):
     """What `trimtab evaluate` does, and a second pass."""
     mark = Marks()
@@ -191,10 +199,7 @@ def stages(run, source, reference):
     from trimtab.inference import open_model
 
     mark("import evaluation and inference")
-    if torch.cuda.is_available():
-        torch.zeros(1, device="cuda")
-        torch.cuda.synchronize()
-    mark("device")
+    begin_device(torch, mark)
     model = open_model(run)
     mark("weights and tokenizer")
     translator = model.translator(search=Search(beam=4))
@@ -234,10 +239,7 @@ def train_stages(args):
     from trimtab.launch import train
 
     mark("import launch")
-    if torch.cuda.is_available():
-        torch.zeros(1, device="cuda")
-        torch.cuda.synchronize()
-    mark("device")
+    begin_device(torch, mark)
     profile = cProfile.Profile()
     recipe = HERE.parent / "recipes/demo.yaml"
     overrides = json.loads(os.environ["FIRST_SECOND_RECIPE"])

@@ -140,6 +140,16 @@ def ours(args, size):
     return {**best, "tried": {each["tokens_per_pack"]: each["tokens_per_second"] for each in found}}
 
 
+def parts_of_step(device):
+    """What `take_step` takes besides objective, optimizer and batches."""
+    return {
+        "clip": build_clip(ClipGlobalNorm()),
+        "scale": LossScale(enabled=False, device=device),
+        "gate": OutlierGate(GuardConfig()),
+        "learning_rate": RATE,
+    }
+
+
 def with_packs(args, size, micro):
     config = DecoderModel(**apply_overrides({"preset": size}, tuple(args.overrides))[0])
     cuda = args.device.type == "cuda"
@@ -157,12 +167,7 @@ def with_packs(args, size, micro):
 
     built = time.perf_counter() - begun
     steps, operations = windows(args, config, micro)
-    parts = {
-        "clip": build_clip(ClipGlobalNorm()),
-        "scale": LossScale(enabled=False, device=args.device),
-        "gate": OutlierGate(GuardConfig()),
-        "learning_rate": RATE,
-    }
+    parts = parts_of_step(args.device)
     optimizer = build_optimizer(AdamW(learning_rate=RATE, betas=BETAS, weight_decay=DECAY), model)
     takers = {"plain": take_step}
     if cuda:

@@ -179,16 +179,11 @@ def ours(args, size, options):
     from lm_clock import BETAS, DECAY, RATE, peak
 
     from trimtab.config.decoder_model import DecoderModel
-    from trimtab.config.guard import GuardConfig
     from trimtab.config.loss import CrossEntropyLoss
     from trimtab.config.optimizers import AdamW
-    from trimtab.config.step import ClipGlobalNorm
     from trimtab.loss.build import build_loss
     from trimtab.model.decoder_only import DecoderOnly
-    from trimtab.step.clip.build import build_clip
-    from trimtab.step.loss_scale import LossScale
     from trimtab.step.optimizer.build import build_optimizer
-    from trimtab.step.outlier_gate import OutlierGate
     from trimtab.step.precision import autocast
     from trimtab.step.step_graphs import StepGraphs
     from trimtab.step.take_step import take_step
@@ -213,12 +208,7 @@ def ours(args, size, options):
             return loss(model(pack), model.output_matrix, pack.labels)
 
     steps, operations = lm_speed.windows(args, config, micro)
-    parts = {
-        "clip": build_clip(ClipGlobalNorm()),
-        "scale": LossScale(enabled=False, device=args.device),
-        "gate": OutlierGate(GuardConfig()),
-        "learning_rate": RATE,
-    }
+    parts = lm_speed.parts_of_step(args.device)
     optimizer = build_optimizer(AdamW(learning_rate=RATE, betas=BETAS, weight_decay=DECAY), model)
     recorded = cuda and "launched" not in options
     take = StepGraphs(device=args.device).take_step if recorded else take_step
@@ -249,7 +239,7 @@ def switch(options, args):
     import trimtab.model.decoder_only as decoder_only
 
     if options.keys() & {"varlen", "flash4", "tiles", "sdpa"}:
-        decoder_only.rows_pay = lambda *_, **__: False
+        decoder_only.rows_are_faster = lambda *_, **__: False
     if "sdpa" in options:
         import torch.nn.functional as F
         from torch.nn.attention import SDPBackend, sdpa_kernel

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-
-REPETITIONS, CALLS = 3, 8
+from causal_kernels import milliseconds
 
 
 def parts_of(config, args):
@@ -25,28 +24,12 @@ def parts_of(config, args):
     found = {}
     for name, make in works.items():
         try:
-            found[name] = milliseconds(make())
+            found[name] = round(statistics.median(milliseconds(make())), 4)
         except Exception as error:  # a kernel that fails is a result too
             found[name] = f"{type(error).__name__}: {error}"[:300]
         told.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         torch.cuda.empty_cache()
     return found
-
-
-def milliseconds(call):
-    """Median over repetitions by CUDA events."""
-    for _ in range(3):
-        call()
-    found = []
-    for _ in range(REPETITIONS):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        for _ in range(CALLS):
-            call()
-        end.record()
-        end.synchronize()
-        found.append(begin.elapsed_time(end) / CALLS)
-    return round(statistics.median(found), 4)
 
 
 def with_gradients(function, inputs, weight):

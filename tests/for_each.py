@@ -5,6 +5,8 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import pytest
+
 
 def for_each(
     names: str | tuple[str, ...], cases: Iterable[Any], *, called: Callable[[Any], object] = repr
@@ -24,12 +26,12 @@ def for_each(
                 given = {names: case} if isinstance(names, str) else dict(zip(names, case, strict=True))
                 try:
                     test(**given, **fixtures)
-                except Exception as error:
+                except (Exception, pytest.fail.Exception) as error:
                     error.add_note(f"case: {called(case)}")
                     errors.append(error)
             if errors:
                 said = ", ".join(error.__notes__[-1].removeprefix("case: ") for error in errors)
-                raise ExceptionGroup(f"{len(errors)} of {len(listed)} cases fail: {said}", errors)
+                raise BaseExceptionGroup(f"{len(errors)} of {len(listed)} cases fail: {said}", errors)
 
         signature = inspect.signature(test)
         own = {names} if isinstance(names, str) else set(names)

@@ -13,7 +13,7 @@ from pytest_timeout import is_debugging
 
 from tests.checked_calls import begin_test
 
-MINUTES_ON_TWO_CORES: int | None = 10
+MINUTES_ON_TWO_CORES: int | None = 11
 """What `pytest` took on two cores when it was measured last; None says nothing."""
 MOST_PROCESSES = 8
 """Each has the packages (0.5 GB) and session fixtures of its own, which more processes would only make more often."""

@@ -19,6 +19,16 @@ def test_all_cases_run_and_the_error_names_those_that_failed():
     assert [error.__notes__ for error in caught.value.exceptions] == [["case: 1"], ["case: 3"]]
 
 
+def test_a_case_that_does_not_raise_is_named_too():
+    @for_each("text", ["x", "1"])
+    def is_no_number(text):
+        with pytest.raises(ValueError):
+            int(text)
+
+    with pytest.raises(BaseExceptionGroup, match="1 of 2 cases fail: '1'"):
+        is_no_number()
+
+
 def test_arguments_of_cases_are_no_fixtures_and_all_others_are():
     @for_each(("one", "other"), [(1, 1), (2, 2)], called=lambda case: case[0])
     def same(one, tmp_path, other):

@@ -65,7 +65,7 @@ from trimtab.training.resumed import (
 )
 from trimtab.training.run_facts import note_beginning, note_end, trained
 from trimtab.training.smoke import overfit
-from trimtab.training.start_clock import StartClock, clock_of_start
+from trimtab.training.start_clock import StartClock, take_start_clock
 from trimtab.training.stopping import stopped, stopping
 from trimtab.types import TrainState
 from trimtab.world import launched_processes
@@ -120,7 +120,7 @@ def train(
     RunFailed if `trimtab check` or preflight finds an error, Terminated after SIGTERM, and its subclass Interrupted
     after Ctrl-C.
     """
-    clock = clock_of_start()
+    clock = take_start_clock()
     if ranks is ONE_RANK:
         refuse_several_processes()
     reset = parse_reset(reset)

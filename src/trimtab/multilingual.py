@@ -21,10 +21,10 @@ COMPRESSED = (".gz", ".xz", ".zst")
 VALID = {"dev", "valid", "val", "validation", "tune", "tuning"}
 TEST = {"test", "tst", "eval", "devtest", "heldout"}
 MOST_FILES = 200_000
-FEWEST_LARGE = 500_000
+MIN_PAIRS_FOR_BASE = 500_000
 """Pairs of all languages together from which the base preset is proposed."""
 LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:[_-][A-Za-z0-9]{2,8})*")
-READ_OTHERWISE = {"no", "yes", "on", "off", "true", "false", "null", "y", "n", "nan"}
+YAML_KEYWORDS = {"no", "yes", "on", "off", "true", "false", "null", "y", "n", "nan"}
 """What a reader of YAML may take for something else, such as the code of Norwegian."""
 BLEU_TOKENIZERS = {"zh": "zh", "ja": "char", "th": "char", "ko": "char"}
 """Of languages without spaces, or with spaces between phrases, as far as they need no other package."""
@@ -196,7 +196,7 @@ def _recipe(
     trained = [pair for pair in pairs if not pair.is_valid]
     held = [pair for pair in pairs if pair.is_valid]
     total = sum(pair.lines for pair in trained)
-    large = total >= FEWEST_LARGE
+    large = total >= MIN_PAIRS_FOR_BASE
     directions = dict.fromkeys(f"{a}-{b}" for pair in trained for a, b in _ways(pair))
     yield f"# Made by `trimtab init multilingual {' '.join(languages)}`."
     yield f"# {total:,} pairs of lines, {len(directions)} directions."
@@ -228,7 +228,7 @@ def _recipe(
 def scalar(text: str) -> str:
     """A text as YAML, in quotes wherever it might be read as something else."""
     is_plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_./+-]*", text) is not None
-    return text if is_plain and text.lower() not in READ_OTHERWISE else json.dumps(text, ensure_ascii=False)
+    return text if is_plain and text.lower() not in YAML_KEYWORDS else json.dumps(text, ensure_ascii=False)
 
 
 def _ways(pair: FoundPair) -> tuple[tuple[str, str], tuple[str, str]]:

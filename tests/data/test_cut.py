@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.rows import PAD, START, pairs_up_to, rows, segments_of, window_of
-from trimtab.data.cut import Rows, cut, full_of_all, pack_pairs
+from trimtab.data.cut import Rows, common_full_rows, cut, pack_pairs
 from trimtab.data.shape import PackShape, plan_shape
 from trimtab.errors import InputError
 from trimtab.types import IGNORE
@@ -212,7 +212,7 @@ def test_few_different_numbers_of_full_documents_come_however_many_fit():
     for most in range(1, 70):
         shape = full_shape(slots=most * LONGEST + 3)
         found = {
-            full_of_all([Rows(rows([0] * count), rows([LONGEST] * count), np.zeros(count))], shape)
+            common_full_rows([Rows(rows([0] * count), rows([LONGEST] * count), np.zeros(count))], shape)
             for count in range(most + 1)
         }
         assert len(found) <= 5

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from trimtab.model import attention_choice
-from trimtab.model.attention_choice import distance, measured, rows_pay
+from trimtab.model.attention_choice import distance, measured, rows_are_faster
 from trimtab.model.sequence_layout import SequenceLayout
 
 CUDA = torch.device("cuda")
@@ -29,7 +29,7 @@ def layout(**changes):
 
 
 def test_it_is_measured_for_the_length_and_the_heads_at_hand(asked):
-    assert rows_pay(layout(), heads=16, size=64)
+    assert rows_are_faster(layout(), heads=16, size=64)
     assert asked == [(CUDA, 2048, 16, 64, False)]
 
 
@@ -43,14 +43,14 @@ def test_it_is_measured_for_the_length_and_the_heads_at_hand(asked):
     ],
 )
 def test_nothing_is_measured_where_rows_cannot_be_taken(asked, changes, size):
-    assert not rows_pay(layout(**changes), heads=16, size=size)
+    assert not rows_are_faster(layout(**changes), heads=16, size=size)
     assert asked == []
 
 
 def test_deterministic_runs_keep_the_kernel_whose_bits_are_known(asked):
     torch.use_deterministic_algorithms(True)
     try:
-        assert not rows_pay(layout(), heads=16, size=64)
+        assert not rows_are_faster(layout(), heads=16, size=64)
     finally:
         torch.use_deterministic_algorithms(False)
 

@@ -131,3 +131,30 @@ def test_images_with_labels_are_stepped_on_like_text():
         18: SkipReason.LOSS_SPIKE,
     }
     assert all(weight.isfinite().all() for weight in guarded.parameters())
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda c: c.kind)
+def test_weights_without_a_gradient_stay_unless_a_batch_says_that_it_leaves_some_out(config):
+    model = Toy()
+    model.unused = torch.nn.Linear(4, 4)
+    optimizer = build_optimizer(config, model)
+    before = model.unused.weight.detach().clone()
+    run(model, optimizer, packs(5, 7))
+    assert torch.equal(model.unused.weight, before)
+    run(
+        model,
+        optimizer,
+        [LeavesSomeOut(pack) for pack in packs(5, 7)],
+        objective=lambda batch: model.objective(batch.pack),
+    )
+    assert not torch.equal(model.unused.weight, before), "decayed"
+
+
+class LeavesSomeOut:
+    leaves_weights_out = True
+
+    def __init__(self, pack):
+        self.pack = pack
+
+    def __getattr__(self, name):
+        return getattr(self.pack, name)

@@ -1,7 +1,7 @@
 import pytest
 
 from trimtab.errors import InputError
-from trimtab.tasks.labels import MOST_NAMED, Labels, keep_labels, load_labels, numbered
+from trimtab.tasks.labels import MOST_NAMED, Labels, load_labels, numbered, save_labels
 
 
 def test_the_fingerprint_is_that_of_the_labels_in_their_order():
@@ -11,7 +11,7 @@ def test_the_fingerprint_is_that_of_the_labels_in_their_order():
 
 def test_labels_of_any_script_come_back_from_the_folder_of_a_run(tmp_path):
     labels = Labels(("Meer", "çiçek", "海"))
-    keep_labels(labels, tmp_path / "new" / "tokenizer")
+    save_labels(labels, tmp_path / "new" / "tokenizer")
     assert load_labels(tmp_path / "new" / "tokenizer") == labels
 
 

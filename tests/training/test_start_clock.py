@@ -6,7 +6,7 @@ import time
 import pytest
 
 from trimtab.training import start_clock
-from trimtab.training.start_clock import StartClock, age_of_process, clock_of_start, command_begins
+from trimtab.training.start_clock import StartClock, age_of_process, mark_command_start, take_start_clock
 
 
 def test_it_says_each_stage_and_their_sum(monkeypatch):
@@ -20,9 +20,9 @@ def test_it_says_each_stage_and_their_sum(monkeypatch):
 
 def test_only_the_start_that_a_command_asks_for_begins_with_the_process(monkeypatch):
     monkeypatch.setattr(start_clock, "age_of_process", lambda: 3.0)
-    command_begins()
-    assert clock_of_start().seconds == {"imports": 3.0}
-    assert clock_of_start().seconds == {}
+    mark_command_start()
+    assert take_start_clock().seconds == {"imports": 3.0}
+    assert take_start_clock().seconds == {}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing says when a process began")

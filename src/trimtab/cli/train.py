@@ -79,9 +79,9 @@ def train(
 
         set_threads(threads)
     from trimtab.cli.live_panel import training_progress
-    from trimtab.training.start_clock import command_begins
+    from trimtab.training.start_clock import mark_command_start
 
-    command_begins()
+    mark_command_start()
     if smoke:
         with training_progress(quiet=quiet) as progress:
             typer.echo(SMOKE_WORKED.format(launch.smoke(loaded, progress=progress)))

@@ -15,6 +15,9 @@ from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.errors import input_error
 from trimtab.types import PackedBatch, Ragged, TokenLinks
 
+FULL_SHARES = 4
+"""Packs begin with a multiple of so great a share of the full rows that fit: none, a quarter, a half ..."""
+
 
 def cut(
     window: TextGlobalBatch,
@@ -47,7 +50,7 @@ def cut(
     full = 0
     if shape.fixed and shape.full_first and not shape.has_source and not shape.prefix:
         pieces = [piece.full_first(shape.target_max_seqlen) for piece in pieces]
-        full = full_of_all(pieces, shape)
+        full = common_full_rows(pieces, shape)
     return [piece.assembled(shape, full=full, **symbols) for piece in pieces]
 
 
@@ -160,16 +163,13 @@ class Rows(NamedTuple):
         return replace(pack, links=pack_links(self.links, self.source, self.target, shape))
 
 
-def full_of_all(pieces: list[Rows], shape: PackShape) -> int:
+def common_full_rows(pieces: list[Rows], shape: PackShape) -> int:
     """How many rows are full, and come first, in each of these packs: a multiple of a quarter of what fits, so that few
     different numbers come, each of which is compiled and recorded by itself."""
     most = shape.target_slots // shape.target_max_seqlen
     unit = -(-most // FULL_SHARES)
     fewest = min(int((piece.target.lengths == shape.target_max_seqlen).sum()) for piece in pieces)
     return fewest // unit * unit
-
-
-FULL_SHARES = 4
 
 
 def _ordered(rows: Rows, shape: PackShape) -> Rows:

@@ -28,7 +28,7 @@ from trimtab.errors import InputError, input_error
 from trimtab.inference.adapter_folder import put_adapter, with_adapter
 from trimtab.inference.aligner import aligner_for
 from trimtab.inference.chosen_weights import chosen_weights, weights_sha256
-from trimtab.inference.ready import ready_on
+from trimtab.inference.ready import prepare_for_inference
 from trimtab.inference.recorded import recorded
 from trimtab.inference.setup import document_context, opener_of, translation_setup
 from trimtab.inference.tagged import Tagged
@@ -165,7 +165,7 @@ def load_direction(spec: Path | str, *, device: torch.device) -> LoadedModel:
     model: Model = whole.model.translator_of(route)
     kernel = "padded" if recipe.model.needs_padding else "varlen"
     return LoadedModel(
-        recipe, whole.checkpoint, ready_on(device, model, kernel=kernel), whole.tokenizers, tags
+        recipe, whole.checkpoint, prepare_for_inference(device, model, kernel=kernel), whole.tokenizers, tags
     )
 
 
@@ -210,7 +210,7 @@ def load_model(
     if adapter is not None:
         put_adapter(model, Path(adapter), base=str(spec), sha256=weights_sha256(checkpoint, recipe))
     kernel = "padded" if recipe.model.needs_padding else "varlen"
-    return LoadedModel(recipe, checkpoint, ready_on(place, model, kernel=kernel), tokenizers)
+    return LoadedModel(recipe, checkpoint, prepare_for_inference(place, model, kernel=kernel), tokenizers)
 
 
 def _no_adapter(run: RunFolder, adapter: str) -> InputError:

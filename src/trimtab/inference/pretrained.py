@@ -14,7 +14,7 @@ from trimtab.data.exact_text import ExactText
 from trimtab.data.pretrained_tokenizer import read_pretrained
 from trimtab.device import choose_device
 from trimtab.inference.adapter_folder import put_adapter
-from trimtab.inference.ready import ready_on
+from trimtab.inference.ready import prepare_for_inference
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.kinds import ContinuesTexts
 from trimtab.model.module.causal import CausalModule
@@ -61,5 +61,5 @@ def load_pretrained(spec: str, *, device: str | None = None, adapter: str | None
         taken = take_pretrained(model, path)
     if adapter is not None:
         put_adapter(model, Path(adapter), base=spec, sha256=taken.sha256)
-    ready = ready_on(device_, model, kernel="padded" if kind == "transformers" else "varlen")
+    ready = prepare_for_inference(device_, model, kernel="padded" if kind == "transformers" else "varlen")
     return PretrainedText(ready, ExactText(tokenizer), window, device_)

@@ -10,7 +10,9 @@ from trimtab.step.precision import resolve_precision
 OneModel = TypeVar("OneModel", bound=nn.Module)
 
 
-def ready_on(device: torch.device, model: OneModel, *, kernel: Literal["varlen", "padded"]) -> OneModel:
+def prepare_for_inference(
+    device: torch.device, model: OneModel, *, kernel: Literal["varlen", "padded"]
+) -> OneModel:
     """The model on its device, in evaluation mode; on a GPU in half precision, its attention by this kernel."""
     if device.type == "cuda":
         half = torch.float16 if resolve_precision("auto", device) == "fp16_mixed" else torch.bfloat16

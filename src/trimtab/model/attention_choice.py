@@ -21,7 +21,7 @@ SAME = 2e-2
 """Relative distance of outputs and gradients, in half precision, up to which another kernel does the same."""
 
 
-def rows_pay(layout: SequenceLayout, *, heads: int, size: int) -> bool:
+def rows_are_faster(layout: SequenceLayout, *, heads: int, size: int) -> bool:
     """Whether full segments are faster as rows than by the kernel for segments of any length.
 
     Not where `step.deterministic` is on, since its bits were not compared; nor where segments are short enough for

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from trimtab.config.decoder_model import DecoderModel
-from trimtab.model.attention_choice import rows_pay
+from trimtab.model.attention_choice import rows_are_faster
 from trimtab.model.block import DecoderBlock
 from trimtab.model.decoder_init import first_std, init_decoder
 from trimtab.model.neftune import with_noise
@@ -71,7 +71,7 @@ class DecoderOnly(Transformer):
         layout, prefix = sequence_layout(stream, padded=self.padded), None
         if self.config.prefix == "bidirectional" and stream.prefix is not None:
             prefix = prefix_layout_of(stream, padded=self.padded)
-        elif stream.full and rows_pay(layout, heads=self.config.heads, size=self.config.size_of_heads):
+        elif stream.full and rows_are_faster(layout, heads=self.config.heads, size=self.config.size_of_heads):
             layout = layout._replace(full=stream.full)
         x, positions = self.embed_target(stream), self.target_positions.of_stream(stream)
         for block in self.decoder.blocks:

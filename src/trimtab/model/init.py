@@ -30,11 +30,11 @@ def init_weights(model: nn.Module, config: ModelConfig, *, seed: int) -> None:
     """
     fill_weights(model, config, seed=seed)
     if config.norm_position == "before":
-        begin_small(model.decoder.norm, config)
+        scale_down_last_norm(model.decoder.norm, config)
 
 
 @torch.no_grad()
-def begin_small(norm: nn.Module, config: ModelConfig) -> None:
+def scale_down_last_norm(norm: nn.Module, config: ModelConfig) -> None:
     """Lowers the gain of the last norm of a decoder; see `init_weights`."""
     assert isinstance(norm.weight, nn.Parameter), "a norm has a gain"
     norm.weight.fill_(min(1.0, FIRST_GAIN / math.sqrt(config.dim)))

@@ -15,7 +15,7 @@ from trimtab.step.numbers import Counts, Measures, StepNumbers
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.step.outlier_gate import OutlierGate
 from trimtab.step.over_ranks import summed
-from trimtab.types import Batch, DirectedBatch, LossOutput, SkipReason, StepReport
+from trimtab.types import Batch, LeavesWeightsOut, LossOutput, SkipReason, StepReport
 
 
 def take_step(
@@ -83,7 +83,7 @@ def step_on_device(
     total = accumulate(objective, batches, targets=numbers.targets, scale=scale)
     if numbers.ranks.world_size > 1:
         total = summed(total, parameters, numbers.ranks)
-    if any(isinstance(batch, DirectedBatch) for batch in batches):
+    if any(isinstance(batch, LeavesWeightsOut) and batch.leaves_weights_out for batch in batches):
         fill_missing(parameters)
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     grad_norm, clipped = clip(gradients, unscale=scale.inverse)
@@ -105,8 +105,8 @@ def step_on_device(
 
 
 def fill_missing(parameters: Sequence[Tensor]) -> None:
-    """A gradient of zero for each component of a modular model whose directions have no examples in a step: every step
-    then updates the same weights, however it is cut, recorded or distributed over ranks."""
+    """A gradient of zero for each weight that got none, so that every step updates the same weights, however it is cut,
+    recorded or distributed over ranks."""
     for parameter in parameters:
         if parameter.grad is None and parameter.requires_grad:
             parameter.grad = torch.zeros_like(parameter)

@@ -41,7 +41,7 @@ class Labels:
         return ", ".join(self.names[:SHOWN]) + more
 
 
-def keep_labels(labels: Labels, folder: Path) -> None:
+def save_labels(labels: Labels, folder: Path) -> None:
     """Writes them into a run's folder."""
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(labels.names, ensure_ascii=False, indent=1) + "\n"

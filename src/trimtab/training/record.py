@@ -13,6 +13,7 @@ from trimtab.data.ledger import Ledger
 from trimtab.distributed.agree import micro_batches, of_first, on_any
 from trimtab.finding import Finding
 from trimtab.progress import Progress
+from trimtab.step.clip.protocol import ReportsDetails
 from trimtab.training.checkpointer import Checkpointer
 from trimtab.training.health import HealthCheck
 from trimtab.training.logger import Logger
@@ -176,8 +177,8 @@ class Recorder:
             line |= metrics_of(
                 of_step, skip_reason, learning_rate=each.report.learning_rate, updates=state.updates
             )
-            if each.report.clip_details is not None:
-                clip: Any = self.parts.stepper.clip
+            clip = self.parts.stepper.clip
+            if each.report.clip_details is not None and isinstance(clip, ReportsDetails):
                 line |= clip.named(each.report.clip_details.tolist())
             line |= {"tokens_per_second": round(rate, 1), "seconds": round(state.seconds, 3), **memory}
             self.logger.step(line)

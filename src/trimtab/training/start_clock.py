@@ -28,13 +28,13 @@ class StartClock:
 _OF_COMMANDS: list[StartClock] = []
 
 
-def command_begins() -> None:
+def mark_command_start() -> None:
     """Says that the process is a command that has imported what it needs: its age is the first stage of the next start.
     In a script, which may be hours old, a start begins when it is asked for."""
     _OF_COMMANDS[:] = [StartClock(seconds={"imports": age_of_process()})]
 
 
-def clock_of_start() -> StartClock:
+def take_start_clock() -> StartClock:
     """The clock of the start that begins now."""
     return _OF_COMMANDS.pop() if _OF_COMMANDS else StartClock()
 

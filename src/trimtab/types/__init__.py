@@ -6,6 +6,7 @@ of text, two flat streams of tokens (source and target) without padding; a *segm
 """
 
 from trimtab.types.batch import Batch as Batch
+from trimtab.types.batch import LeavesWeightsOut as LeavesWeightsOut
 from trimtab.types.batch import TensorBatch as TensorBatch
 from trimtab.types.batch import fill as fill
 from trimtab.types.decoding import CutsOutput as CutsOutput

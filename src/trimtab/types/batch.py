@@ -62,6 +62,19 @@ class Batch(Protocol):
         ...
 
 
+@runtime_checkable
+class LeavesWeightsOut(Protocol):
+    """A micro-batch whose forward pass uses some of the trainable weights, such as the components of one direction.
+
+    A step of such batches updates all weights all the same, those without a gradient by one of zero.
+    """
+
+    @property
+    def leaves_weights_out(self) -> bool:
+        """Whether it may use some of them alone."""
+        ...
+
+
 class TensorBatch(ABC):
     """The part of a `Batch` that follows from its tensors."""
 

@@ -20,6 +20,11 @@ class DirectedBatch:
     """What the gradient of each component is multiplied by, the same in each micro-batch of a step; None for 1."""
 
     @property
+    def leaves_weights_out(self) -> bool:
+        """Whether components of other directions get no gradient; see `LeavesWeightsOut`."""
+        return True
+
+    @property
     def packs(self) -> tuple[PackedBatch, ...]:
         """The packs without their directions."""
         return tuple(pack for _, pack in self.parts)

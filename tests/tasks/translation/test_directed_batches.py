@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from tests.model.modular.test_modular import NAMES, modular, packing_of, window_of
 from trimtab.config.modular_model import Layers, Route
-from trimtab.tasks.translation.directed_batches import depth_of, micro_batch_of
+from trimtab.tasks.translation.directed_batches import choose_micro_batch, depth_of
 
 
 @given(st.lists(st.floats(1, 20000), min_size=1, max_size=10), st.integers(8, 512))
 def test_the_size_of_a_micro_batch_is_within_its_limits_and_wastes_less_than_the_largest(
     needs: list[float], least: int
 ) -> None:
-    size = micro_batch_of(needs, least=least, most=8192)
+    size = choose_micro_batch(needs, least=least, most=8192)
     assert least <= size <= 8192
 
     def slots(each: int) -> int:
@@ -24,7 +24,7 @@ def test_the_size_of_a_micro_batch_is_within_its_limits_and_wastes_less_than_the
 
 
 def test_equal_directions_get_packs_that_are_nearly_full() -> None:
-    size = micro_batch_of([4300.0] * 8, least=128, most=8192)
+    size = choose_micro_batch([4300.0] * 8, least=128, most=8192)
     assert 8 * 4300 / (8 * math.ceil(4300 / size) * size) > 0.95
 
 

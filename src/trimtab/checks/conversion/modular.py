@@ -41,7 +41,7 @@ class Modules:
 def modules_of(draft: Draft) -> Modules | None:
     """The directions of a file of Mammoth with several tasks; None where it has one, or its stacks cannot be read.
 
-    A group is a component for each stack that it stands in, since weights are shared there within a stack alone. Tasks
+    A group is a component for each stack it appears in, since weights are shared there within a stack alone. Tasks
     without groups, as older files have them, have an encoder for each source language and a decoder for each target
     language.
     """

@@ -71,7 +71,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 def _is_used(run: Description, flow: Flow, schedule: Value, name: str) -> bool:
     """Whether anything but what reads it has the name. Functions that are followed may be given the schedule, where
-    their parameter has the same name: what they do with it stands in the same texts."""
+    their parameter has the same name: what they do with it is in the same texts."""
     word = rf"\b{re.escape(name)}\b"
     texts = (run.document.text, *flow.texts)
     if not any(re.search(word + _READS, text) for text in texts):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from trimtab.config.modular_model import SIDES, Layers, ModularModel, Route
 from trimtab.model.block import DecoderBlock, EncoderBlock
-from trimtab.model.init import begin_small, fill_weights
+from trimtab.model.init import fill_weights, scale_down_last_norm
 from trimtab.model.modular.route_model import RouteModel, RouteParts, chained
 from trimtab.model.positions.build import Sizes, build_positions
 from trimtab.model.stack import Stack
@@ -60,7 +60,7 @@ class Modular(Transformer):
         if config.norm_position == "before":
             for stack in self.decoder.values():
                 if not isinstance(stack.norm, nn.Identity):
-                    begin_small(stack.norm, config)
+                    scale_down_last_norm(stack.norm, config)
         self.factors: Float[Tensor, "components"] | None = None
         self._scaled: set[int] = set()
 

@@ -23,7 +23,7 @@ from trimtab.errors import input_error
 from trimtab.inference.adapter_folder import RECIPE, put_adapter, recipe_of_adapter
 from trimtab.inference.load import check_tokenizers, with_base
 from trimtab.inference.pretrained import is_pretrained
-from trimtab.inference.ready import ready_on
+from trimtab.inference.ready import prepare_for_inference
 from trimtab.model.lora import add_lora, begin_adapter
 from trimtab.model.module.classifier import ModuleClassifier
 from trimtab.tasks.classification.batches import Batching, plan_shape
@@ -164,5 +164,5 @@ def _ready(
 ) -> Classifier:
     place = choose_device(device)
     reader = TextReader(build_transforms(recipe.data.transforms), tokenizer, recipe.data.max_tokens)
-    ready = ready_on(place, model, kernel="padded" if recipe.model.needs_padding else "varlen")
+    ready = prepare_for_inference(place, model, kernel="padded" if recipe.model.needs_padding else "varlen")
     return Classifier(recipe, checkpoint, ready, reader, labels)

@@ -26,7 +26,7 @@ from trimtab.data.tokenizer import adopt_tokenizer, sample_lines
 from trimtab.data.transforms.apply import EMPTY_SOURCE, EMPTY_TARGET, Pipeline, build_transforms
 from trimtab.errors import input_error
 from trimtab.progress import Progress
-from trimtab.tasks.labels import LABELS_FILE, Labels, keep_labels, load_labels, numbered
+from trimtab.tasks.labels import LABELS_FILE, Labels, load_labels, numbered, save_labels
 from trimtab.tasks.recipe_files import each_or_problems, fingerprints_of, keyed_files
 from trimtab.tasks.text.datasets import open_all
 from trimtab.types import DroppedExample, Ragged
@@ -269,7 +269,7 @@ def prepare_labels(corpora: Sequence[Corpus], *, folder: Path) -> Labels:
             fix="check that `target` names the labels and `source` the texts",
         )
     labels = Labels(tuple(sorted(found)))
-    keep_labels(labels, folder)
+    save_labels(labels, folder)
     return labels
 
 

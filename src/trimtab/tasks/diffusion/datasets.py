@@ -22,7 +22,7 @@ from trimtab.tasks.diffusion.sources import labels_in, open_pictures, squared
 from trimtab.tasks.images.feed import ImageFeed, ImagePlace, joined
 from trimtab.tasks.images.pixels import BadImage, unreadable
 from trimtab.tasks.images.sources import ImageCorpus
-from trimtab.tasks.labels import LABELS_FILE, Labels, keep_labels, load_labels, numbered
+from trimtab.tasks.labels import LABELS_FILE, Labels, load_labels, numbered, save_labels
 from trimtab.tasks.recipe_files import (
     each_or_problems,
     fingerprints_of,
@@ -207,7 +207,7 @@ def prepare_labels(corpora: Sequence[ImageCorpus], *, folder: Path) -> Labels:
     if (folder / LABELS_FILE).exists():
         return load_labels(folder)
     labels = Labels(tuple(sorted({label for corpus in corpora for label in labels_in(corpus)} - {""})))
-    keep_labels(labels, folder)
+    save_labels(labels, folder)
     return labels
 
 

@@ -14,7 +14,7 @@ from trimtab.config.run import Recipe
 from trimtab.data.order import stream_keys
 from trimtab.device import choose_device
 from trimtab.errors import input_error
-from trimtab.inference.ready import ready_on
+from trimtab.inference.ready import prepare_for_inference
 from trimtab.tasks.diffusion.building import diffuser_of
 from trimtab.tasks.diffusion.datasets import read_picture, settings_of
 from trimtab.tasks.diffusion.model import ImageDiffuser
@@ -161,4 +161,6 @@ def load_image_generator(spec: Path | str, *, device: str | None = None) -> Imag
     )
     model = diffuser_of(recipe, num_classes=len(labels))
     run.load_weights(model)
-    return ImageGenerator(recipe, run.checkpoint, ready_on(place, model, kernel="varlen"), labels)
+    return ImageGenerator(
+        recipe, run.checkpoint, prepare_for_inference(place, model, kernel="varlen"), labels
+    )

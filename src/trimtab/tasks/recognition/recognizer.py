@@ -13,7 +13,7 @@ from trimtab.checkpoint.load import Checkpoint
 from trimtab.config.run import Recipe
 from trimtab.device import choose_device
 from trimtab.errors import input_error
-from trimtab.inference.ready import ready_on
+from trimtab.inference.ready import prepare_for_inference
 from trimtab.tasks.images.feed import joined
 from trimtab.tasks.images.given import Given, each_given, name_of, opened
 from trimtab.tasks.images.pixels import BadImage, fitted, padded, to_row
@@ -154,5 +154,9 @@ def load_recognizer(spec: Path | str, *, device: str | None = None, head: Head |
     run.load_weights(model)
     chosen: Any = head or main_head(model)
     return Recognizer(
-        recipe, run.checkpoint, ready_on(place, model, kernel="varlen"), reader_of(recipe, charset), chosen
+        recipe,
+        run.checkpoint,
+        prepare_for_inference(place, model, kernel="varlen"),
+        reader_of(recipe, charset),
+        chosen,
     )

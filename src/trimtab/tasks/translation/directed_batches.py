@@ -110,10 +110,12 @@ def plan_directed(
     """The micro-batches of the run; see `Task.plan_batches`. Where packs have one shape and the recipe leaves their
     size open, it is the one that leaves the fewest slots empty over all directions."""
     model, step, shares = modular_of(recipe), recipe.step, datasets.target_shares()
-    needs = {name: need_of(share, recipe, datasets) for name, share in shares.items()}
+    needs = {name: slots_needed(share, recipe, datasets) for name, share in shares.items()}
     chosen = None
     if packed and step.tokens_per_micro_batch is None:
-        chosen = micro_batch_of(needs.values(), least=recipe.data.max_tokens, most=step.micro_batch_tokens)
+        chosen = choose_micro_batch(
+            needs.values(), least=recipe.data.max_tokens, most=step.micro_batch_tokens
+        )
         step = step.model_copy(update={"tokens_per_micro_batch": chosen})
         recipe = recipe.model_copy(update={"step": step})
     packing = plan_batches(recipe, datasets, packed=packed, device=device, ranks=ranks)
@@ -133,7 +135,7 @@ def depth_of(route: Route) -> int:
     return sum(len(part.numbers) for part in (*route.encoder, *route.decoder))
 
 
-def need_of(share: float, recipe: Recipe, datasets: DirectedDatasets) -> float:
+def slots_needed(share: float, recipe: Recipe, datasets: DirectedDatasets) -> float:
     """Targets of a direction in a step for which there is room: what it has on average, and two standard deviations of
     what chance adds to it."""
     step: StepConfig = recipe.step
@@ -144,7 +146,7 @@ def need_of(share: float, recipe: Recipe, datasets: DirectedDatasets) -> float:
     return share * step.tokens_per_step + STANDARD_DEVIATIONS * math.sqrt(max(0.0, examples)) * spread
 
 
-def micro_batch_of(needs: Iterable[float], *, least: int, most: int) -> int:
+def choose_micro_batch(needs: Iterable[float], *, least: int, most: int) -> int:
     """The size of micro-batches for which those of all directions together cost least."""
     needs = list(needs)
     sizes = {math.ceil(need / count) for need in needs for count in range(1, MOST_PACKS + 1)}
