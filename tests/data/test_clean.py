@@ -1,11 +1,13 @@
 import json
 
 import pytest
+from ruamel.yaml import YAML
 
 from trimtab.config.corpora import TrainCorpus
 from trimtab.config.corpus_filters import DuplicateFilter
 from trimtab.config.transforms import LengthFilter, NormalizeTransform
 from trimtab.data.clean import clean_corpora, readable_lines
+from trimtab.data.clean_report import render_clean
 from trimtab.data.corpus import open_corpora
 from trimtab.data.transforms.plan import plan_transforms
 from trimtab.errors import InputError
@@ -55,6 +57,24 @@ def test_what_each_filter_drops_is_counted_and_the_rest_written_as_it_is(tmp_pat
     }
 
 
+@pytest.mark.parametrize("name", ["ui", "ui, new", "2024", "1.5", "null", "No", "ü: {x}", ".5e3"])
+def test_what_a_recipe_says_of_a_corpus_is_said_of_what_is_kept(tmp_path, name):
+    (tmp_path / "a.en").write_text("one\n")
+    (tmp_path / "a.de").write_text("eins\n")
+    said = {
+        "name": name,
+        "tags": ["<2de>"],
+        "weight": 2.5,
+        "both_directions": True,
+        "reverse_tags": ["<2en>"],
+    }
+    report, _ = cleaned(tmp_path, TrainCorpus(source="a.en", target="a.de", **said))
+    assert report.corpora[0].train_on == {"source": "out/a.en", "target": "out/a.de", **said}
+    [line] = [line for line in render_clean(report).splitlines() if line.lstrip().startswith("- {")]
+    [settings] = YAML(typ="safe").load(line)
+    assert TrainCorpus(**settings) == TrainCorpus(source="out/a.en", target="out/a.de", **said)
+
+
 def test_lines_that_cannot_be_read_are_dropped_with_what_is_wrong(tmp_path):
     (tmp_path / "p.tsv").write_bytes(b"en\tde\none\teins\n\ntoo\tmany\tcolumns\n\xff\tx\ntwo\tzwei\n")
     config = TrainCorpus(pairs="p.tsv", source="en", target="de")
@@ -91,7 +111,7 @@ def test_each_of_several_corpora_has_a_folder_and_duplicates_count_across_them(t
     assert report.problems == ("second: nothing is kept: every pair is dropped",)
     assert files["first-one/a.en"] == "one\nrow\n"
     assert files["mono/b.en"] == "one\nnew\n"
-    assert report.corpora[2].train_on == {"text": "out/mono/b.en"}
+    assert report.corpora[2].train_on == {"text": "out/mono/b.en", "name": "mono"}
 
 
 def test_a_dropped_line_is_shown_as_its_file_has_it_whatever_the_format(tmp_path):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from trimtab.errors import InputError
@@ -39,10 +41,20 @@ def test_a_length_that_the_model_was_not_trained_with_is_refused(trained_run):
 
 
 def test_a_line_costs_its_tokens_whatever_is_in_it(translator):
-    assert translator.costs(["", "the wind"]) == [
+    assert translator.costs(["", "the wind"], name="lines") == [
         len(ids) for ids in translator.translator.setup.tokenizer.encode(["", "the wind"])
     ]
-    assert len(translator.costs(["a\ud800b"])) == 1
+    assert len(translator.costs(["a\ud800b"], name="lines")) == 1
+
+
+def test_a_word_without_its_source_factor_is_named_with_its_line(translator):
+    setup = replace(translator.translator.setup, factor_columns=1)
+    factored = replace(translator.translator, setup=setup)
+    with pytest.raises(InputError, match="lines: line 2 has a word with no value") as served:
+        replace(translator, translator=factored).costs(["a|X b|Y", "c|Z d"], name="lines")
+    assert (served.value.problems[0].where, served.value.problems[0].got) == ("lines:2", "'d' in 'c|Z d'")
+    with pytest.raises(InputError, match="lines: line 1 has a word with no value"):
+        factored.translate(line for line in ["d"])
 
 
 def test_a_tag_that_there_is_not_is_refused(translator):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
+from typing import Any
 
 from trimtab.config.corpora import TrainCorpus
 from trimtab.data.clean_report import UNREADABLE, CleanedCorpus, CleanReport
@@ -53,7 +54,9 @@ def clean_corpora(
                     tally.drop(outcome.reason, line, pair)
                 else:
                     tally.keep(line, pair)
-        train_on = {} if files is None else {**files.train_on, **_paths(files, f"{out}/{name}")}
+        train_on = (
+            {} if files is None else {**files.train_on, **_paths(files, f"{out}/{name}"), **files.settings}
+        )
         cleaned.append(tally.summary(_reasons(pipeline.of(number)), train_on))
     return CleanReport(corpora=tuple(cleaned), out=out)
 
@@ -133,7 +136,7 @@ class _Tally:
         place, raw = self.corpus.line_number(line), self.corpus.raw_text(line)
         self.leave_out(UNREADABLE, place, (problem.what, problem.got), raw=raw)
 
-    def summary(self, reasons: Sequence[str], train_on: dict[str, str]) -> CleanedCorpus:
+    def summary(self, reasons: Sequence[str], train_on: dict[str, Any]) -> CleanedCorpus:
         """Every reason in its order, those too that dropped nothing."""
         names = [*([UNREADABLE] if UNREADABLE in self.dropped else []), *reasons]
         names += [reason for reason in self.dropped if reason not in names]

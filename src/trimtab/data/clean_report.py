@@ -3,13 +3,15 @@
 import json
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from trimtab.data.inspection_report import Reason, passed_over_lines
 from trimtab.data.transforms.apply import EMPTY_SOURCE, EMPTY_TARGET
 
 UNREADABLE = "unreadable"
 """The reason for which a line is dropped that is no UTF-8, no JSON or has other columns; training would stop there."""
-_PLAIN = re.compile(r"[\w./@+-]+")
+_PLAIN = re.compile(r"(?!(?i:true|false|null|yes|no|on|off|y|n)$)[A-Za-z/][\w./@+-]*")
+"""Text that YAML reads as text without quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +23,9 @@ class CleanedCorpus:
     kept: int
     dropped: dict[str, Reason]
     """By reason, in the order in which a pair meets them; those too that dropped nothing."""
-    train_on: dict[str, str]
-    """The keys of `data.train` that read the kept pairs; empty where they were not written."""
+    train_on: dict[str, Any]
+    """The keys of `data.train` that read the kept pairs, with the corpus's own settings such as its tags; empty where
+    they were not written."""
     passed_over: dict[str, int] = field(default_factory=dict)
     """Units of its file that are no pairs, such as those without a translation, by reason."""
 
@@ -77,10 +80,12 @@ def _share(count: int, total: int) -> str:
     return f"{count / max(1, total):.2%}"
 
 
-def _flow(files: dict[str, str]) -> str:
+def _flow(settings: dict[str, Any]) -> str:
     """A mapping in one line of YAML."""
-    return "{" + ", ".join(f"{key}: {_scalar(value)}" for key, value in files.items()) + "}"
+    return "{" + ", ".join(f"{key}: {_scalar(value)}" for key, value in settings.items()) + "}"
 
 
-def _scalar(value: str) -> str:
-    return value if _PLAIN.fullmatch(value) else json.dumps(value, ensure_ascii=False)
+def _scalar(value: Any) -> str:
+    """The value in YAML; all that is no plain word is written as JSON, which is YAML too."""
+    plain = isinstance(value, str) and _PLAIN.fullmatch(value)
+    return value if plain else json.dumps(value, ensure_ascii=False)

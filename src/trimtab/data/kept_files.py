@@ -7,13 +7,24 @@ from contextlib import ExitStack
 from io import TextIOWrapper
 from pathlib import Path, PurePath
 from types import TracebackType
-from typing import assert_never
+from typing import Any, assert_never
 
 from trimtab.config.corpora import TrainCorpus
 
 _COMPRESSIONS = (".gz", ".xz", ".zst", ".zstd")
 _LINE_ENDS = re.compile(r"\r\n|[\r\n]")
 _NO_NAME = re.compile(r"[^\w.-]+")
+_KEPT_KEYS = {
+    "name",
+    "direction",
+    "tags",
+    "weight",
+    "both_directions",
+    "reverse_tags",
+    "reverse_direction",
+    "learn",
+}
+"""Keys of `data.train` that are about the pairs, not about their files."""
 DROPPED = "dropped"
 """The folder of the tables."""
 
@@ -54,6 +65,11 @@ class CorpusFiles:
                 return dict(zip(("source", "target", "alignments"), self.names, strict=False))
             case _:
                 assert_never(self._config.kind.key)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What else `data.train` says of the corpus, by its keys, where that is not the default."""
+        return self._config.model_dump(mode="json", include=_KEPT_KEYS, exclude_defaults=True)
 
     def keep(self, place: str, pair: tuple[str, str], *, links: str | None = None) -> None:
         """Writes a pair, and the `links` between its words where the corpus has word alignments; pairs of a document

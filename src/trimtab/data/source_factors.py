@@ -1,6 +1,6 @@
 """Source factors as text: values written behind words as Marian writes them, `word|value`, and the case of a word."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 from trimtab.errors import InputError, input_error
@@ -40,6 +40,14 @@ def split_words(line: str, count: int, *, place: tuple[str, int] | None = None) 
         if len(parts) <= count or not parts[0]:
             raise _no_value(line, SEPARATOR.join(parts), count, place=place)
     return found
+
+
+def checked_values(lines: Iterable[str], count: int, *, name: str) -> Iterator[str]:
+    """The same lines, each looked at when its turn comes; InputError, with `name` and the number of the line, from 1,
+    for a word without its `count` values."""
+    for number, line in enumerate(lines, start=1):
+        split_words(line, count, place=(name, number))
+        yield line
 
 
 def rewritten(line: str, count: int, change: Callable[[str], str]) -> str:

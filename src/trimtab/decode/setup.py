@@ -24,6 +24,8 @@ class TranslationSetup:
     """What the training did to a source line before it was tokenised."""
     normalise_words: Callable[[str], str] | None = None
     """The same for text without source factors, such as terms and forced prefixes; by default `normalise`."""
+    factor_columns: int = 0
+    """How many values of source factors follow each word of a source line."""
     words_alone: Callable[[str], str] = str
     """A source line without the factors after its words."""
     cuts_words: bool = True

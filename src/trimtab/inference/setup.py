@@ -39,6 +39,7 @@ def translation_setup(
     device = model.output_matrix.device
     columns = recipe.data.factor_columns
     factored: dict[str, Any] = {
+        "factor_columns": columns,
         "words_alone": partial(without_factors, count=columns),
         "normalise_words": partial(normalised_words, change=normalise, count=columns),
         "cuts_words": False,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from trimtab.config.run import Recipe
+from trimtab.data.source_factors import checked_values
 from trimtab.data.transforms.restore import Restorer
 from trimtab.decode.candidate import Candidate, n_best_text
 from trimtab.decode.document_context import ALONE, DocumentContext
@@ -161,6 +162,8 @@ class Translator:
         warns with the line.
         """
         lines = checked_texts(lines, name="lines")
+        if columns := self.setup.factor_columns:
+            lines = checked_values(lines, columns, name="lines")
         setup = self._with_glossary(glossary, prefixes)
         translate = partial(
             translate_lines,

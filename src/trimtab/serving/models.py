@@ -11,6 +11,7 @@ from trimtab.config.given_path import RUN, path_text
 from trimtab.config.load import load_recipe
 from trimtab.config.pairs_alone import learns_pairs_alone
 from trimtab.config.run import Recipe
+from trimtab.data.source_factors import checked_values
 from trimtab.data.tags import check_tags, vocabulary_tags
 from trimtab.decode.batches import batches_by_tokens
 from trimtab.decode.continuation import Continuation
@@ -66,10 +67,12 @@ class ServedTranslator:
         """The tags that lines may have before them."""
         return vocabulary_tags(self._tokenizer.inner.source, self.recipe.data)
 
-    def costs(self, lines: Sequence[str]) -> list[int]:
-        """The tokens of each line."""
+    def costs(self, lines: Sequence[str], *, name: str) -> list[int]:
+        """The tokens of each line. InputError, with the line of `name`, for a word without its source factors."""
         setup = self.translator.setup
-        texts = [setup.normalise(_whole_characters(line)) for line in lines]
+        columns = setup.factor_columns
+        given = checked_values(lines, columns, name=name) if columns else lines
+        texts = [setup.normalise(_whole_characters(line)) for line in given]
         return [len(ids) for ids in setup.tokenizer.encode(texts)]
 
     def checked_tags(self, tags: Sequence[str] | None) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def translation_work(
         raise refused(
             400, "tags: too many", got=str(len(tags)), allowed=f"at most {MOST_TAGS}", fix="leave some out"
         )
-    return Work(model.checked_tags(tags), lines, model.costs(lines)), fields
+    return Work(model.checked_tags(tags), lines, model.costs(lines, name=key)), fields
 
 
 async def translate(batcher: Batcher, work: Work, fields: Fields) -> Answer | Events:
