@@ -13,6 +13,8 @@ class Page {
 
   take(data) {
     this.data = data;
+    const targets = new Set(data.runs.map((run) => run.targets));
+    this.targets = targets.size === 1 ? [...targets][0] : "targets";
     this.arrays = new Map();
     this.axes = new Map();
   }
@@ -48,11 +50,14 @@ class Page {
     return this.axes.get(place.at);
   }
 
-  skipPlaces(run) {
+  skipPlaces(run) { return this.places(run, run.skips.map(([step]) => step)); }
+
+  // Where steps are on the axis.
+  places(run, chosen) {
+    if (this.along === "step") return chosen;
     if (!run.axes.steps) return [];
-    if (this.along === "step") return run.skips.map(([step]) => step);
     const steps = this.array(run.axes.steps.step), x = this.axis(run, "steps");
-    return run.skips.map(([step]) => x[Math.max(0, steps.findIndex((each) => each >= step))]);
+    return chosen.map((step) => x[Math.max(0, steps.findIndex((each) => each >= step))]);
   }
 
   range(low, high) {
@@ -85,7 +90,7 @@ class Page {
       if (chart.details.open) chart.fillTable();
     }
     this.tellResolution();
-    this.announce(this.span ? `showing ${along(first, this.along)} to ${along(last, this.along)}` : "showing the whole run");
+    this.announce(this.span ? `showing ${along(first, this.along, this.targets)} to ${along(last, this.along, this.targets)}` : "showing the whole run");
   }
 
   zoomAt(middle, factor) {
@@ -184,15 +189,47 @@ class Page {
     }
   }
 
-  // The server escapes what comes from data, as in the page itself. What is open stays open.
+  // The server escapes what comes from data, as in the page itself. What is open stays open, what was scrolled stays
+  // where it was, and the keyboard stays where it is. While text of the part is selected, it waits.
   replace(name, html) {
-    const part = document.querySelector(`[data-part="${name}"]`);
+    const part = document.querySelector(`[data-part="${name}"]`), chosen = getSelection();
     if (!part || this.shown?.[name] === html) return;
+    if (chosen && !chosen.isCollapsed && part.contains(chosen.anchorNode)) return;
     (this.shown ??= {})[name] = html;
-    const open = [...part.querySelectorAll("details")].map((each) => each.open);
+    const before = new Map(named(part).map(([key, each]) => [key, { open: each.open, left: each.scrollLeft, top: each.scrollTop }]));
+    const held = named(part).find(([, each]) => each === document.activeElement)?.[0];
+    const sorted = [...part.querySelectorAll("table.sortable")].map((each) => {
+      const head = each.querySelector("[aria-sort]");
+      return head ? [head.cellIndex, head.getAttribute("aria-sort")] : null;
+    });
     part.innerHTML = html;
-    part.querySelectorAll("details").forEach((each, n) => { each.open = open[n] ?? each.open; });
+    [...part.querySelectorAll("table.sortable")].forEach((each, n) => {
+      if (!sorted[n]) return;
+      const button = each.tHead.rows[0].cells[sorted[n][0]]?.querySelector("button");
+      button?.click();
+      if (sorted[n][1] === "descending") button?.click();
+    });
+    for (const [key, each] of named(part)) {
+      const old = before.get(key);
+      if (!old) continue;
+      if (each.tagName === "DETAILS") each.open = old.open;
+      each.scrollLeft = old.left;
+      each.scrollTop = old.top;
+      if (key === held) each.focus({ preventScroll: true });
+    }
   }
+}
+
+// What can be opened, scrolled or focused in a part, each by its words: others may come before it.
+function named(part) {
+  const seen = new Map();
+  return [...part.querySelectorAll("details, summary, a, button, pre, [tabindex]")].map((each) => {
+    const words = each.dataset.key ?? each.closest("[data-key]")?.dataset.key ?? "";
+    const own = each.getAttribute("aria-label") ?? (each.tagName === "PRE" ? "" : (each.querySelector("summary") ?? each).textContent.replace(/[\d.,]+/g, "").slice(0, 80));
+    const key = `${each.tagName} ${words} ${own}`, times = seen.get(key) ?? 0;
+    seen.set(key, times + 1);
+    return [`${key} ${times}`, each];
+  });
 }
 
 let trimtabPage;
@@ -205,4 +242,6 @@ async function start() {
   if (page.data.live) page.follow();
 }
 
-start();
+start().catch((error) => {
+  document.getElementById("charts").replaceChildren(element("p", { class: "note", text: `The curves cannot be drawn: ${error.message}. They need a browser of 2023 or later; the rest of the page does not.` }));
+});
