@@ -1,6 +1,7 @@
 """Which curves a run has: what it wrote at each step, at each evaluation and at each look at its health."""
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,6 +44,8 @@ TITLES = {
 }
 """Group, title and unit of what a run writes down. Other numbers get a curve under their own name."""
 MOST_OF_A_TITLE = 60
+_BAND = re.compile(r"loss_(\d{1,3})_(\d{1,3})")
+"""Of diffusion, as `tasks.diffusion.validation.name_of_band` writes them."""
 NO_CURVES = {"step", "clipped", "skipped", "seconds", "epoch", "updates", "lines"}
 EXACT = {"learning_rate", "micro_batches"}
 LOGARITHMIC = {"grad_norm", "update_ratio_median"}
@@ -129,6 +132,8 @@ class _Run:
     def chart(self, key: str) -> Chart:
         if key not in self.charts:
             group, title, unit = TITLES.get(key, (MORE, key[:MOST_OF_A_TITLE], ""))
+            if band := _BAND.fullmatch(key):
+                group, title = LEARNING, f"Loss at {band[1]} to {band[2]}% noise"
             digits = 4
             for metric in METRICS:
                 if metric.name == key and key != "loss":
@@ -146,6 +151,8 @@ class _Run:
         task = self.run.task_facts
         match key:
             case "loss":
+                return task.loss_unit
+            case _ if _BAND.fullmatch(key):
                 return task.loss_unit
             case "tokens_per_second":
                 return f"{task.tokens} per second"

@@ -200,6 +200,7 @@ def _advice(run: RunData, share: float) -> Iterator[str]:
             f"The loss is not a number in {odd:,} lines of `metrics.jsonl`, first in line {first:,}: go back to a "
             "checkpoint before it, and lower the learning rate."
         )
+        return
     rows = [each for each in run.evaluations if _is_finite(each.get("loss"))]
     name = rows[0].get("set") if rows else None
     losses = [(each["loss"], each["step"]) for each in rows if each.get("set") == name]

@@ -18,6 +18,8 @@ MOST_PICTURES = 4
 MOST_OF_A_PICTURE, MOST_OF_ALL = 150_000, 400_000
 """Bytes of one picture, and of all that a page shows: in base64, beside the curves of a long run, they leave it under a
 megabyte."""
+WIDTH_FROM, LARGEST_ZOOM = 480, 4
+"""A picture is enlarged to at most so many pixels, by a whole number."""
 MOST_LINES = 12
 MOST_TIMES = 12
 """Evaluations that are shown of a line: the first, the last, and those evenly between them."""
@@ -75,6 +77,11 @@ class Picture:
     height: int
     url: str
     """The image itself, as a `data:` URL."""
+
+    @property
+    def zoom(self) -> int:
+        """How many times as large it is shown: a grid of images of 16 pixels is hardly seen as it is."""
+        return max(1, min(LARGEST_ZOOM, WIDTH_FROM // max(self.width, self.height)))
 
 
 @dataclass(frozen=True, slots=True)

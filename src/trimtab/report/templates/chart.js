@@ -277,7 +277,7 @@ class Chart {
         this.hidden.has(index) ? this.hidden.delete(index) : this.hidden.add(index);
         this.draw();
         this.buttons[index].focus();
-      } }, swatch, element("bdi", { text: label }), value);
+      } }, swatch, element("bdi", { text: label, title: label }), value);
     });
     const others = buttons.filter((_, index) => spec.series[index].hidden);
     const more = others.length ? [element("details", { class: "more-keys" }, element("summary", { text: `${others.length} more` }), ...others)] : [];
