@@ -148,7 +148,8 @@ class Chart {
     this.hideNew();
     const data = this.build();
     // A live page brings numbers several times a second: the plot stays, with its cursor and a drag that has begun.
-    const form = JSON.stringify([this.plan.map(({ series, ...each }) => [each, series.label]), this.bands, this.log, page.along, css("--ink"), page.height(this.spec)]);
+    const marks = [page.data.runs.map((run) => [run.skips.length > 0, Boolean(run.clips)]), this.spec.lines, this.spec.series.map((each) => each.num_odd)];
+    const form = JSON.stringify([this.plan.map(({ series, ...each }) => [each, series.label]), this.bands, marks, this.log, page.along, css("--ink"), page.height(this.spec)]);
     if (this.plot && form === this.form) return this.renew(data);
     this.form = form;
     this.data = data;
@@ -295,6 +296,7 @@ class Chart {
   }
 
   moved(u) {
+    if (this.isStale) return;  // the cursor of another chart, and this one is out of sight
     const index = u.cursor.idx;
     this.at = index;
     this.show(index);

@@ -2,27 +2,23 @@
 // The page around the charts: arrays, axes, zoom, controls, and what is new on a live page.
 
 class Page {
-  constructor(data) {
+  constructor() {
     this.charts = new Map();
     this.along = "step";
     this.smoothing = 0.6;
     this.raw = true;
     this.span = null;
-    this.take(data);
   }
 
-  take(data) {
+  // Both at once: numbers of one state must never be looked up in the bytes of another.
+  async take(data) {
+    const bytes = await unpacked(data.data);
+    this.bytes = bytes;
     this.data = data;
     const targets = new Set(data.runs.map((run) => run.targets));
     this.targets = targets.size === 1 ? [...targets][0] : "targets";
     this.arrays = new Map();
     this.axes = new Map();
-  }
-
-  async decode() {
-    const packed = Uint8Array.from(atob(this.data.data), (each) => each.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-    this.bytes = new Uint8Array(await new Response(stream).arrayBuffer());
   }
 
   // Bytes lie by weight: first the lowest of each number, then the next.
@@ -173,8 +169,7 @@ class Page {
         if (answer.status === 200) {
           tag = answer.headers.get("etag") ?? "";
           const news = await answer.json();
-          this.take(news.curves);
-          await this.decode();
+          await this.take(news.curves);
           this.draw();
           for (const [name, html] of Object.entries(news.sections)) this.replace(name, html);
           document.documentElement.dataset.newest = news.newest;
@@ -220,6 +215,12 @@ class Page {
   }
 }
 
+async function unpacked(text) {
+  const packed = Uint8Array.from(atob(text), (each) => each.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
 // What can be opened, scrolled or focused in a part, each by its words: others may come before it.
 function named(part) {
   const seen = new Map();
@@ -234,8 +235,8 @@ function named(part) {
 
 let trimtabPage;
 async function start() {
-  const page = (trimtabPage = new Page(JSON.parse(document.getElementById("report-data").textContent)));
-  await page.decode();
+  const page = (trimtabPage = new Page());
+  await page.take(JSON.parse(document.getElementById("report-data").textContent));
   page.controls();
   page.draw();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
