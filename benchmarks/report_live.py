@@ -38,7 +38,7 @@ def train(run: Path, times: Path, minutes: float) -> None:
         """See `trimtab.progress.Progress`."""
 
         def __init__(self) -> None:
-            self.file = open(times, "w", buffering=1)
+            self.file = open(times, "w", buffering=1)  # noqa: SIM115
 
         def step(self, metrics: dict[str, Any], **_: Any) -> None:
             self.file.write(f"{metrics['step']} {time.time()}\n")

@@ -261,6 +261,9 @@ def test_of_many_validation_sets_the_first_few_are_in_the_panel():
     panel.sample(SAMPLE)
     take(panel, range(21, 23), counted="images")
     panel_text = terminal.lines[-12:]
-    assert sum(line.startswith("step 20  dev") for line in panel_text[panel_text.index("96 more sets") - 4 :]) == 4
+    assert (
+        sum(line.startswith("step 20  dev") for line in panel_text[panel_text.index("96 more sets") - 4 :])
+        == 4
+    )
     assert "12,346 images/s" in "\n".join(panel_text)
     assert "the old ship" in "\n".join(panel_text)

@@ -42,7 +42,12 @@ def test_an_experiment_has_its_claims_arms_differences_and_losses(tmp_path):
     written(tmp_path, "second")
     (found,) = results_in(tmp_path)
     assert waiting_in(tmp_path) == ["second"]
-    assert (found.verdict, found.seeds, found.steps, found.losses) == ("undecided at this scale", 5, 50, (4.0, 8.0))
+    assert (found.verdict, found.seeds, found.steps, found.losses) == (
+        "undecided at this scale",
+        5,
+        50,
+        (4.0, 8.0),
+    )
     assert [(each.name, each.changes, each.seeds, each.failed) for each in found.arms] == [
         ("plain", "", 5, 0),
         ("other", "step.optimizer.learning_rate: 0.001", 5, 1),
@@ -73,7 +78,9 @@ def test_text_of_results_stays_text_and_files_that_are_none_are_left_out(tmp_pat
     }  # fmt: skip
     arms = {HOSTILE: {"1": {"ended": HOSTILE, "course": [[1, 2.0], [HOSTILE, 3], [2, 1.0]]}}}
     (tmp_path / "deep" / "odd.json").write_text(json.dumps(odd))
-    (tmp_path / "deep" / "runs.json").write_text(json.dumps({"experiment": HOSTILE, "arms": arms, "minutes": "x"}))
+    (tmp_path / "deep" / "runs.json").write_text(
+        json.dumps({"experiment": HOSTILE, "arms": arms, "minutes": "x"})
+    )
     for name, content in (
         ("a", b"[1]"),
         ("b", b"\xff"),

@@ -241,13 +241,17 @@ def test_a_live_page_keeps_what_its_reader_does(opened, tmp_path):
         grow(page, run, 202)
         held = "() => [document.activeElement.tagName, document.activeElement.textContent.includes('S902')]"
         assert page.evaluate(held) == ["SUMMARY", True]
-        opened_ones = "() => [...document.querySelectorAll('.finding')].filter((e) => e.open).map((e) => e.dataset.key)"
+        opened_ones = (
+            "() => [...document.querySelectorAll('.finding')].filter((e) => e.open).map((e) => e.dataset.key)"
+        )
         assert sorted(page.evaluate(opened_ones)) == ["S202", "S902"]
         page.evaluate("() => getSelection().selectAllChildren(document.querySelector('#overview .what'))")
         grow(page, run, 203)
         assert page.evaluate("() => !getSelection().isCollapsed && getSelection().toString().length > 5")
         page.evaluate("() => getSelection().removeAllRanges()")
-        page.wait_for_function("() => document.querySelector('#overview .what').textContent.includes('step 203')")
+        page.wait_for_function(
+            "() => document.querySelector('#overview .what').textContent.includes('step 203')"
+        )
 
 
 def grow(page, run, step):
@@ -287,7 +291,9 @@ def test_a_run_of_one_step_and_steps_between_gaps_are_seen(report, tmp_path):
 
 def many_sets(folder):
     """A run with a hundred validation sets whose names are long."""
-    rows = [evaluation_line(step, set=f"set {n} {'long ' * 9}") for step in (100, 200, 300) for n in range(100)]
+    rows = [
+        evaluation_line(step, set=f"set {n} {'long ' * 9}") for step in (100, 200, 300) for n in range(100)
+    ]
     return write_run(folder, evaluations=rows)
 
 
@@ -311,12 +317,17 @@ def test_of_a_hundred_sets_six_are_drawn_and_others_when_asked_for(report, tmp_p
 def test_nothing_of_a_hostile_run_is_run(report, tmp_path):
     rows = [{"step": step, "set": HOSTILE, HOSTILE: 1.0, "loss": 2.0} for step in (1, 2)]
     names = [step_line(step, **{HOSTILE: 1.0, f"{HOSTILE}!": 2.0}) for step in (1, 2)]
-    finding = finding_line(1, code=HOSTILE, message=HOSTILE, why=HOSTILE, fix=f"`{HOSTILE}`", severity="error")
-    folder = write_run(tmp_path / "<img src=x onerror=alert(1)>", metrics=names, evaluations=rows, findings=[finding])
+    finding = finding_line(
+        1, code=HOSTILE, message=HOSTILE, why=HOSTILE, fix=f"`{HOSTILE}`", severity="error"
+    )
+    folder = write_run(
+        tmp_path / "<img src=x onerror=alert(1)>", metrics=names, evaluations=rows, findings=[finding]
+    )
     page = report(folder, folder)
     page.on("dialog", lambda dialog: page.faults.append(dialog.message))
     page.evaluate("() => document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-    page.evaluate("() => trimtabPage.charts.forEach((each) => { each.draw(); each.key(new KeyboardEvent('keydown', {key: 'End'})); })")
+    end = "each.key(new KeyboardEvent('keydown', {key: 'End'}))"
+    page.evaluate(f"() => trimtabPage.charts.forEach((each) => {{ each.draw(); {end}; }})")
     page.wait_for_timeout(300)
     assert page.title().startswith("<img src=x onerror=alert(1)>")
     assert page.locator("img, #charts script, [onerror], [onclick]").count() == 0

@@ -21,6 +21,7 @@ from trimtab.report.run_list import check_folder
 MOST_RESULTS, MOST_CLAIMS, MOST_ARMS, MOST_SEEDS, MOST_POINTS = 500, 60, 60, 100, 400
 MOST_BYTES = 32 * 2**20
 WIDTH, HEIGHT, LEFT = 420, 190, 40
+FAILS = ("does not hold", "bad")
 TONES = {"confirmed": "good", "as predicted": "good", "refuted": "bad", "not as predicted": "bad"}
 """Every other verdict leaves a claim open."""
 
@@ -92,7 +93,8 @@ class Result:
 
 def results_in(folder: Path) -> list[Result]:
     """The experiments of a folder that were run, and results without an experiment beside them, in it and one level
-    below, by name; files that are none are left out. Raises InputError where there is none, or an experiment is wrong."""
+    below, by name; files that are none are left out. Raises InputError where there is none, or for a wrong experiment.
+    """
     check_folder(folder)
     rows = table_of(folder) if any(folder.glob(f"*/{FILE}")) else []
     own = {row.loaded.result.resolve() for row in rows}
@@ -103,9 +105,13 @@ def results_in(folder: Path) -> list[Result]:
     if not found:
         raise input_error(
             f"--lab: no result of an experiment in {folder}",
-            got=f"{len(rows)} experiments that were not run" if rows else f"no experiment, and no JSON file of a result",
+            got=f"{len(rows)} experiments that were not run"
+            if rows
+            else "no experiment, and no JSON file of a result",
             allowed="a folder of experiments that were run, such as experiments/, or of their results",
-            fix="run them by `trimtab lab run NAME`" if rows else "name the folder that the experiments wrote to",
+            fix="run them by `trimtab lab run NAME`"
+            if rows
+            else "name the folder that the experiments wrote to",
         )
     return sorted(found, key=lambda each: (each.name, each.file))[:MOST_RESULTS]
 
@@ -171,14 +177,17 @@ def _of_file(path: Path, folder: Path) -> Iterator[Result]:
     if tree.get("question") and "claims" in mapping(tree.get("verdict")):
         yield _of_script(_below(path, folder), tree)
     elif (arms := mapping(tree.get("arms"))) and all(mapping(seeds) for seeds in arms.values()):
-        note = {"verdict": "not judged: its experiment.yaml is not in this folder", "question": tree["experiment"]}
+        note = {
+            "verdict": "not judged: its experiment.yaml is not in this folder",
+            "question": tree["experiment"],
+        }
         yield _result(_below(path, folder), tree, note, _arms(tree, {}, {}))
 
 
 def _of_script(file: str, tree: Mapping[str, Any], *, claim: str = "") -> Result:
     verdict = mapping(tree.get("verdict"))
     claims = [
-        ShownClaim(text(each.get("text"), 2000), *(("holds", "good") if each.get("holds") is True else ("does not hold", "bad")))
+        ShownClaim(text(each.get("text"), 2000), *(("holds", "good") if each.get("holds") is True else FAILS))
         for each in map(mapping, items(verdict.get("claims"), MOST_CLAIMS))
     ]
     said = "as predicted" if verdict.get("as predicted") is True else "not as predicted"
@@ -244,14 +253,17 @@ def _arms(tree: Mapping[str, Any], changes: Mapping[str, str], scores: Mapping[s
         runs = [mapping(each) for each in [*mapping(seeds).values()][:MOST_SEEDS]]
         failed = sum(each.get("ended") != "finished" for each in runs)
         own = changes.get(name, "")
-        found.append(_Course(str(name)[:200], own[:1000], scores.get(name, ""), len(runs), failed, _mean_course(runs)))
+        found.append(
+            _Course(str(name)[:200], own[:1000], scores.get(name, ""), len(runs), failed, _mean_course(runs))
+        )
     return found
 
 
 def _mean_course(runs: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:
     """The mean loss at the steps that all runs have."""
     courses = [
-        {count(pair[0]): pair[1] for pair in items(run.get("course"), MOST_POINTS) if _is_pair(pair)} for run in runs
+        {count(pair[0]): pair[1] for pair in items(run.get("course"), MOST_POINTS) if _is_pair(pair)}
+        for run in runs
     ]
     courses = [each for each in courses if each]
     shared = sorted(set.intersection(*(set(each) for each in courses))) if courses else []

@@ -142,7 +142,10 @@ class _Run:
                 key, group, title, unit, log=key in LOGARITHMIC, digits=digits, smooth=key not in EXACT
             )
         chart = self.charts[key]
-        if (own := self._own_unit(key)) not in ("", *chart.unit.split("; ")):  # runs of other tasks have others
+        if (own := self._own_unit(key)) not in (
+            "",
+            *chart.unit.split("; "),
+        ):  # runs of other tasks have others
             chart.unit = f"{chart.unit}; {own}" if chart.series else own
         return chart
 

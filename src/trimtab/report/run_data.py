@@ -114,7 +114,7 @@ class RunData:
         return float(known[-1]) if len(known) else math.nan
 
     def refresh(self) -> bool:
-        """Reads what is new; says whether anything is. A folder that has gone, or is being deleted, keeps what was read."""
+        """Reads what is new; says whether anything is. What was read of a folder stays while it is deleted."""
         self.read_at = time.time()
         if not self.path.is_dir() or (self.recipe_text and not (self.path / "recipe.yaml").exists()):
             changed, self.is_there = self.is_there, False

@@ -30,7 +30,10 @@ INPUTS = ("source", "prompt", "text", "input")
 TRUTHS = ("reference", "target", "label", "expected")
 OUTPUTS = ("translation", "continuation", "output", "prediction", "generated", "predicted")
 _NO_TEXT = {"step", "set", "line"}
-_WITHOUT_SPACES = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
+_WITHOUT_SPACES = (
+    *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x30FF)),
+    *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF)),
+)
 """Ranges of characters whose languages put no spaces between words: Thai, Lao, Burmese, Khmer, kana, Han."""
 _REMEMBERED = 4096
 """Comparisons of texts whose result a live page keeps."""

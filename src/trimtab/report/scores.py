@@ -1,11 +1,11 @@
 """The newest scores of each validation set, beside the best that there were."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from trimtab.metrics.catalogue import METRICS
+from trimtab.report.log_files import NOT_FINITE
 from trimtab.report.plain_values import count, is_number
 from trimtab.report.run_data import RunData
 
@@ -52,13 +52,19 @@ def scores_of(run: RunData) -> ScoreTable | None:
     by_set: dict[str, list[Mapping[str, Any]]] = {}
     for each in run.evaluations:
         by_set.setdefault(str(each.get("set", ""))[:200], []).append(each)
-    written = dict.fromkeys(key for each in run.evaluations for key, value in each.items() if _is_score(value))
+    written = dict.fromkeys(
+        key for each in run.evaluations for key, value in each.items() if _is_score(value)
+    )
     known = {metric.name: metric for metric in METRICS if metric.name in written}
-    names = [*known, *(name for name in written if name not in known and name not in _NO_SCORES)][:MOST_COLUMNS]
+    names = [*known, *(name for name in written if name not in known and name not in _NO_SCORES)][
+        :MOST_COLUMNS
+    ]
     if not names:
         return None
     rows = [
-        SetScores(name, count(those[-1].get("step")), [_cell(those, metric, known.get(metric)) for metric in names])
+        SetScores(
+            name, count(those[-1].get("step")), [_cell(those, metric, known.get(metric)) for metric in names]
+        )
         for name, those in [*by_set.items()][:MOST_SETS]
     ]
     labels = [known[name].label if name in known else name[:60] for name in names]
@@ -86,4 +92,5 @@ def _shown(value: Any, metric: Any) -> str:
 
 
 def _is_score(value: Any) -> bool:
-    return is_number(value) or value in ("nan", "inf", "-inf") or (isinstance(value, float) and not math.isfinite(value))
+    """A number or one of the words that stand for those that are not finite; Python reads some of them from JSON."""
+    return is_number(value) or value in NOT_FINITE or isinstance(value, float)

@@ -90,7 +90,7 @@ def sentences_of(run: RunData) -> Sentences | None:
     return Sentences(
         step=count(newest.get("step")),
         set=text(newest.get("set"), 200),
-        metric=next((each.label for each in METRICS if each.name == newest.get("metric")), text(newest.get("metric"), 40)),
+        metric=_label_of(text(newest.get("metric"), 40)),
         unit=text(newest.get("unit"), 20) or "words",
         made="translation" if newest.get("metric") == "chrf" else "output",
         points=points,
@@ -101,6 +101,10 @@ def sentences_of(run: RunData) -> Sentences | None:
             found for each in items(newest.get("attention"), MOST_MAPS) if (found := _map(each)) is not None
         ],
     )
+
+
+def _label_of(metric: str) -> str:
+    return next((each.label for each in METRICS if each.name == metric), metric)
 
 
 def groups_of(points: Sequence[tuple[float, float]]) -> list[LengthGroup]:

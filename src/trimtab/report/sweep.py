@@ -132,7 +132,9 @@ def _scatter(key: str, metric: str, points: Sequence[tuple[float, float, str]]) 
         for at, (value, score, name) in zip(axis, points, strict=True)
     ]
     ends = [f"{value:g}" for value in (min(values), max(values))]
-    return Scatter(key, metric, *ends, *(f"{score:.4g}" for score in (min(scores), max(scores))), is_log, dots)
+    return Scatter(
+        key, metric, *ends, *(f"{score:.4g}" for score in (min(scores), max(scores))), is_log, dots
+    )
 
 
 def _weight(difference: Difference) -> tuple[bool, bool, int]:

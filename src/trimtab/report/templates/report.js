@@ -171,9 +171,10 @@ class Page {
           const news = await answer.json();
           await this.take(news.curves);
           this.draw();
-          for (const [name, html] of Object.entries(news.sections)) this.replace(name, html);
-          document.documentElement.dataset.newest = news.newest;
+          this.news = news;
         }
+        for (const [name, html] of Object.entries(this.news.sections)) this.replace(name, html);
+        if (answer.status === 200) document.documentElement.dataset.newest = this.news.newest;
         told.textContent = "live";
         told.className = "live";
       } catch {
