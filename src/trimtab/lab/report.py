@@ -196,7 +196,6 @@ def _of_script(file: str, tree: Mapping[str, Any], *, claim: str = "") -> Result
 
 
 def _result(file: str, tree: Mapping[str, Any], said: Mapping[str, Any], arms: Sequence["_Course"]) -> Result:
-    minutes, seconds = tree.get("minutes"), tree.get("seconds")
     losses = [loss for each in arms for _, loss in each.points]
     bounds = (min(losses), max(losses)) if losses else None
     steps = max((step for each in arms for step, _ in each.points), default=0.0)
@@ -219,7 +218,7 @@ def _result(file: str, tree: Mapping[str, Any], said: Mapping[str, Any], arms: S
         command=text(tree.get("command"), 500),
         hardware=text(tree.get("hardware"), 200),
         versions=[(str(name)[:60], str(each)[:60]) for name, each in mapping(tree.get("versions")).items()],
-        seconds=60.0 * minutes if is_number(minutes) else float(seconds) if is_number(seconds) else 0.0,
+        seconds=60 * _float(tree.get("minutes")) or _float(tree.get("seconds")),
     )
 
 
@@ -261,17 +260,22 @@ def _arms(tree: Mapping[str, Any], changes: Mapping[str, str], scores: Mapping[s
 
 def _mean_course(runs: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:
     """The mean loss at the steps that all runs have."""
-    courses = [
+    courses: list[dict[int, float]] = [
         {count(pair[0]): pair[1] for pair in items(run.get("course"), MOST_POINTS) if _is_pair(pair)}
         for run in runs
     ]
     courses = [each for each in courses if each]
-    shared = sorted(set.intersection(*(set(each) for each in courses))) if courses else []
-    return [(float(step), sum(each[step] for each in courses) / len(courses)) for step in shared]
+    shared = [step for step in courses[0] if all(step in each for each in courses)] if courses else []
+    return [(float(step), sum(each[step] for each in courses) / len(courses)) for step in sorted(shared)]
 
 
 def _is_pair(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(map(is_number, value))
+
+
+def _float(value: Any) -> float:
+    """The number; 0 for anything else."""
+    return float(value) if is_number(value) else 0.0
 
 
 def _plain(value: object) -> str:

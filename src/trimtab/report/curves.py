@@ -239,7 +239,7 @@ class _Run:
                     continue
                 column = np.array([_number(row.get(key)) for row in rows])
                 label = name or "at evaluations"
-                series = {"run": self.number, "label": label, "axis": axis, "points": True}
+                series: dict[str, Any] = {"run": self.number, "label": label, "axis": axis, "points": True}
                 series["mean"] = self.pack.add(np.where(np.isfinite(column), column, np.nan))
                 if odd := [row["step"] for row in rows if _is_odd(row.get(key))]:
                     series |= {"odd": odd[:MOST_MARKS], "num_odd": len(odd)}

@@ -11,6 +11,7 @@ import numpy as np
 
 from trimtab.metrics.catalogue import METRICS
 from trimtab.report.findings import ShownFinding
+from trimtab.report.plain_values import is_number
 from trimtab.report.run_data import RunData
 from trimtab.units import Duration
 
@@ -222,10 +223,25 @@ def _advice(run: RunData, share: float) -> Iterator[str]:
             f"Training waits for data {waits:.0%} of the time: more `data.workers` or a faster disk would speed "
             "it up."
         )
-    if share < FINISHED_SHARE and not run.is_training and run.steps.num_rows:
+    if (skipped := _skipped_at_the_end(run)) and not run.is_training:
+        yield (
+            f"The run ended after {skipped:,} skipped steps in a row: resuming it repeats them unless something "
+            "changes. See what the first of them had that earlier steps had not: a higher learning rate, other data, or "
+            "broken lines."
+        )
+    elif share < FINISHED_SHARE and not run.is_training and run.steps.num_rows:
         yield f"The run is not over. Continue it with `trimtab train RECIPE --out {quote(str(run.path))} --resume`."
     if run.checkpoints and share >= FINISHED_SHARE:
         yield f"Use the model: `{run.task_facts.command} {quote(str(run.path))}`."
+
+
+def _skipped_at_the_end(run: RunData) -> int:
+    """How many steps in a row the guard skipped until the run ended; 0 for so few that it went on."""
+    skipped = run.steps.column("skipped") == 1
+    accepted = np.flatnonzero(~skipped)
+    count = len(skipped) - (int(accepted[-1]) + 1 if len(accepted) else 0)
+    cap = run.value("guard.cap", 8)
+    return count if is_number(cap) and count >= max(1, cap) else 0
 
 
 def human(number: float | int) -> str:
