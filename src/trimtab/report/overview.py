@@ -226,8 +226,8 @@ def _advice(run: RunData, share: float) -> Iterator[str]:
     if (skipped := _skipped_at_the_end(run)) and not run.is_training:
         yield (
             f"The run ended after {skipped:,} skipped steps in a row: resuming it repeats them unless something "
-            "changes. See what the first of them had that earlier steps had not: a higher learning rate, other data, or "
-            "broken lines."
+            "changes. See what the first of them had that earlier steps had not: a higher learning rate, other data, "
+            "or broken lines."
         )
     elif share < FINISHED_SHARE and not run.is_training and run.steps.num_rows:
         yield f"The run is not over. Continue it with `trimtab train RECIPE --out {quote(str(run.path))} --resume`."

@@ -348,10 +348,10 @@ RATE_RISES_AGAIN = RunFinding(
     name="rate-rises-again",
     severity="warning",
     when="when a run resumes",
-    seen="a run resumes with a much higher learning rate than it ended with, as one that is extended or has another rate",
+    seen="a run resumes with a much higher learning rate than it ended with, such as one that is extended",
     why=(
-        "The loss rises first, or the run diverges. A schedule that came down for the old length is higher again in a "
-        "longer one; the result is not that of a run which had this length from the beginning."
+        "The loss rises first, or the run diverges. A schedule that came down for the old length is higher again in "
+        "a longer one; the result is not that of a run which had this length from the beginning."
     ),
     fix=(
         "if the learning rate was changed by mistake, set it back and resume from the checkpoint before; for a single "
