@@ -84,7 +84,7 @@ LOSS_JS = """(steps) => {
 
 
 def on_the_page(page_file: Path, chosen: list[int], chromium: str) -> dict[str, object]:
-    """What a browser shows: milliseconds until every control works, those that the page's thread spent on the CPU, which
+    """What a browser shows: milliseconds until every control works, those that its thread spent on the CPU, which
     other processes do not change, and spikes whose pixels are there."""
     from playwright.sync_api import sync_playwright
 
