@@ -84,14 +84,15 @@ LOSS_JS = """(steps) => {
 
 
 def on_the_page(page_file: Path, chosen: list[int], chromium: str) -> dict[str, object]:
-    """What a browser shows: milliseconds until every control works, and spikes whose pixels are there."""
+    """What a browser shows: milliseconds until every control works, those that its thread spent on the CPU, which
+    other processes do not change, and spikes whose pixels are there."""
     from playwright.sync_api import sync_playwright
 
     flags = (
         "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
     )
     flags += " --disable-component-update --disable-sync"
-    ready = []
+    ready, busy = [], []
     with sync_playwright() as tool:
         for attempt in range(3):
             with tempfile.TemporaryDirectory() as profile:
@@ -104,9 +105,14 @@ def on_the_page(page_file: Path, chosen: list[int], chromium: str) -> dict[str, 
                 page = context.new_page()
                 requests: list[str] = []
                 page.on("request", lambda each, seen=requests: seen.append(each.url))
+                page.set_default_timeout(120_000)
+                tools = context.new_cdp_session(page)
+                tools.send("Performance.enable", {"timeDomain": "threadTicks"})
                 page.goto(page_file.as_uri())
                 page.wait_for_function(READY_JS)
                 ready.append(int(page.evaluate(READY_JS)))
+                metrics = tools.send("Performance.getMetrics")["metrics"]
+                busy.append(round(1000 * next(e["value"] for e in metrics if e["name"] == "TaskDuration")))
                 page.evaluate(NEAR_JS)
                 page.wait_for_function(
                     "() => trimtabPage.charts.get('loss').plot && !trimtabPage.charts.get('loss').isStale"
@@ -117,6 +123,7 @@ def on_the_page(page_file: Path, chosen: list[int], chromium: str) -> dict[str, 
                 context.close()
     return {
         "ready_ms": ready,
+        "main_thread_cpu_ms": busy,
         "spikes_on_pixels": sum(each > 0 for each in drawn),
         "requests_elsewhere": len(others),
     }

@@ -28,7 +28,7 @@ def test_it_is_a_progress():
 
 def test_a_step_is_a_line_of_what_matters():
     assert step_line(METRICS, share=0.24, seconds_left=65.0) == (
-        "step 1,200  loss 4.213  rate 3.0e-04  12,346 tokens/s  24%  1:05 left"
+        "step 1,200  loss 4.213  learning rate 3.0e-04  12,346 tokens/s  24%  1:05 left"
     )
     assert step_line({"step": 1, "loss": 2.0, "skipped": True}, share=0.0, seconds_left=None) == (
         "step 1  loss 2.000  skipped  0%"

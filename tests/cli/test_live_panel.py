@@ -251,3 +251,19 @@ def test_a_killed_run_leaves_a_usual_terminal(number):
     colours = [each.split("m")[0] for each in codes if each.lstrip("0123456789;")[:1] == "m"]
     assert colours
     assert colours[-1] == "0"
+
+
+def test_of_many_validation_sets_the_first_few_are_in_the_panel():
+    terminal = Terminal(100, 40)
+    panel = panel_on(terminal)
+    for number in range(100):
+        panel.evaluation({"step": 20, "set": f"dev{number}", "loss": 3.2, "chrf": 48.0})
+    panel.sample(SAMPLE)
+    take(panel, range(21, 23), counted="images")
+    panel_text = terminal.lines[-12:]
+    assert (
+        sum(line.startswith("step 20  dev") for line in panel_text[panel_text.index("96 more sets") - 4 :])
+        == 4
+    )
+    assert "12,346 images/s" in "\n".join(panel_text)
+    assert "the old ship" in "\n".join(panel_text)

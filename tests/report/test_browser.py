@@ -1,5 +1,6 @@
 """The page in Debian's Chromium, driven by Playwright: `just slow`, where both are installed."""
 
+import io
 import json
 import shutil
 from collections.abc import Iterator
@@ -7,10 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
-from tests.report.folder_of_a_run import HOSTILE, step_line, write_run
-from trimtab.report.page import write_page
+from tests.report.folder_of_a_run import (
+    HOSTILE,
+    RECIPE,
+    evaluation_line,
+    finding_line,
+    step_line,
+    write_run,
+)
+from trimtab.lab.report import lab_html
+from trimtab.report.page import page_html, report_of, write_page
 from trimtab.report.run_data import open_run
+from trimtab.report.sweep import sweep_html
 from trimtab.report.watch import start_watching
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -207,19 +218,178 @@ def test_a_live_page_shows_new_steps_without_being_asked(opened, tmp_path):
     page.wait_for_function("() => document.getElementById('live').textContent === 'no connection'")
 
 
+def test_a_live_page_keeps_what_its_reader_does(opened, tmp_path):
+    run = write_run(tmp_path / "my", steps=200, findings=[finding_line(100, code="S902")])
+    with start_watching(run, port=0) as server:
+        page = opened(server.url)
+        drawn(page)
+        plot = page.locator("#chart-loss .plot")
+        plot.focus()
+        page.keyboard.press("Home")
+        page.keyboard.press("ArrowRight")
+        before = page.evaluate("() => { window.plot = trimtabPage.charts.get('loss').plot; return 1; }")
+        grow(page, run, 201)
+        assert before
+        assert page.evaluate("() => trimtabPage.charts.get('loss').plot === window.plot")
+        assert page.evaluate("() => trimtabPage.charts.get('loss').at") == 1
+        assert page.evaluate("() => document.activeElement.className") == "plot"
+        finding = page.locator(".finding > summary").first
+        finding.focus()
+        page.keyboard.press("Enter")
+        with open(run / "findings.jsonl", "a") as file:
+            file.write(json.dumps(finding_line(150, code="S202", name="rate", severity="error")) + "\n")
+        grow(page, run, 202)
+        held = "() => [document.activeElement.tagName, document.activeElement.textContent.includes('S902')]"
+        assert page.evaluate(held) == ["SUMMARY", True]
+        opened_ones = (
+            "() => [...document.querySelectorAll('.finding')].filter((e) => e.open).map((e) => e.dataset.key)"
+        )
+        assert sorted(page.evaluate(opened_ones)) == ["S202", "S902"]
+        page.evaluate("() => getSelection().selectAllChildren(document.querySelector('#overview .what'))")
+        grow(page, run, 203)
+        assert page.evaluate("() => !getSelection().isCollapsed && getSelection().toString().length > 5")
+        page.evaluate("() => getSelection().removeAllRanges()")
+        page.wait_for_function(
+            "() => document.querySelector('#overview .what').textContent.includes('step 203')"
+        )
+
+
+def grow(page, run, step):
+    """One step more, until the page shows it."""
+    with open(run / "metrics.jsonl", "a") as file:
+        file.write(json.dumps(step_line(step)) + "\n")
+    page.wait_for_function(f"() => document.documentElement.dataset.newest === '{step}'")
+
+
+RED = """key => {
+  const {ctx, bbox} = trimtabPage.charts.get(key).plot;
+  const {data} = ctx.getImageData(bbox.left, bbox.top, bbox.width, 14);
+  let count = 0;
+  for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 60 && data[i] - data[i + 2] > 60) count++;
+  return count;
+}"""
+
+
+def test_numbers_that_are_not_finite_are_marked(report, tmp_path):
+    lines = [step_line(step, **({"loss": "nan"} if step == 150 else {})) for step in range(1, 301)]
+    page = report(write_run(tmp_path / "my", metrics=lines))
+    drawn(page)
+    assert page.evaluate(RED, "loss") > 10
+    assert "not finite (1)" in page.locator("#chart-loss .readout").inner_text()
+    assert "1 not finite" in page.locator("#chart-loss-text").inner_text()
+
+
+def test_a_run_of_one_step_and_steps_between_gaps_are_seen(report, tmp_path):
+    page = report(write_run(tmp_path / "one", steps=1, evaluations=[], health=[]))
+    drawn(page)
+    assert page.evaluate(BLUE, "loss") > 10
+    lines = [step_line(step, **({"loss": "nan"} if step != 5 else {})) for step in range(1, 11)]
+    page = report(write_run(tmp_path / "gaps", metrics=lines, evaluations=[], health=[]))
+    drawn(page)
+    assert page.evaluate(BLUE, "loss") > 10
+
+
+def many_sets(folder):
+    """A run with a hundred validation sets whose names are long."""
+    rows = [
+        evaluation_line(step, set=f"set {n} {'long ' * 9}") for step in (100, 200, 300) for n in range(100)
+    ]
+    return write_run(folder, evaluations=rows)
+
+
+def test_of_a_hundred_sets_six_are_drawn_and_others_when_asked_for(report, tmp_path):
+    page = report(many_sets(tmp_path / "my"))
+    drawn(page)
+    shown = "() => trimtabPage.charts.get('loss').plan.filter((each) => each.show && each.points).length"
+    assert page.evaluate(shown) == 6
+    page.locator("#chart-loss .more-keys > summary").click()
+    page.locator("#chart-loss .more-keys .key").last.press("Enter")
+    page.wait_for_timeout(200)
+    assert page.evaluate(shown) == 7
+    assert page.locator("#chart-loss .more-keys").evaluate("each => each.open")
+    assert page.evaluate("() => document.activeElement.ariaPressed") == "true"
+    head = page.locator("#scores thead button").first
+    head.press("Enter")
+    head.press("Enter")
+    assert page.locator("#scores tbody th").first.inner_text().startswith("set 99")
+
+
+def test_nothing_of_a_hostile_run_is_run(report, tmp_path):
+    rows = [{"step": step, "set": HOSTILE, HOSTILE: 1.0, "loss": 2.0} for step in (1, 2)]
+    names = [step_line(step, **{HOSTILE: 1.0, f"{HOSTILE}!": 2.0}) for step in (1, 2)]
+    finding = finding_line(
+        1, code=HOSTILE, message=HOSTILE, why=HOSTILE, fix=f"`{HOSTILE}`", severity="error"
+    )
+    folder = write_run(
+        tmp_path / "<img src=x onerror=alert(1)>", metrics=names, evaluations=rows, findings=[finding]
+    )
+    page = report(folder, folder)
+    page.on("dialog", lambda dialog: page.faults.append(dialog.message))
+    page.evaluate("() => document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    end = "each.key(new KeyboardEvent('keydown', {key: 'End'}))"
+    page.evaluate(f"() => trimtabPage.charts.forEach((each) => {{ each.draw(); {end}; }})")
+    page.wait_for_timeout(300)
+    assert page.title().startswith("<img src=x onerror=alert(1)>")
+    assert page.locator("img, #charts script, [onerror], [onclick]").count() == 0
+    ids = page.evaluate("() => [...document.querySelectorAll('[id]')].map((each) => each.id)")
+    assert len(ids) == len({*ids})
+    assert {url.partition(":")[0] for url in page.asked} <= {"file", "data", "blob"}
+
+
+def comparison(folder):
+    """Two runs, one with everything and one of images with odd numbers."""
+    odd = [step_line(step, **({"loss": "nan"} if step > 290 else {})) for step in range(1, 301)]
+    recipe = RECIPE.replace("translation", "diffusion")
+    other = write_run(folder / "b", metrics=odd, recipe=recipe, samples=[])
+    (other / "samples").mkdir()
+    (other / "samples" / "step-00000300.png").write_bytes(small_png())
+    return write_run(folder / "a"), other
+
+
+def small_png():
+    """16 by 16 pixels."""
+    written = io.BytesIO()
+    Image.new("L", (16, 16), 128).save(written, format="PNG")
+    return written.getvalue()
+
+
+def page_of_sweep(folder):
+    for number, rate in enumerate(("0.002", "0.02", "0.2")):
+        write_run(folder / "runs" / str(number), recipe=RECIPE.replace("0.002", rate))
+    return sweep_html(folder / "runs")
+
+
+def page_of_lab(_):
+    return lab_html(Path(__file__).parents[2] / "experiments")
+
+
+def page_of_many_sets(folder):
+    return page_html(report_of([open_run(many_sets(folder / "my"))]))
+
+
+def page_of_comparison(folder):
+    return page_html(report_of([open_run(each) for each in comparison(folder)]))
+
+
+@pytest.mark.parametrize("made", [page_of_comparison, page_of_many_sets, page_of_sweep, page_of_lab])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_axe_finds_nothing(report, tmp_path, scheme, width):
+def test_axe_finds_nothing(browser, tmp_path, made, scheme, width):
     axe = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
     if not axe.exists():
         pytest.skip("judges accessibility: npm install --no-save axe-core@4.14.1")
-    page = report(*(write_run(tmp_path / name) for name in "ab"))
+    (tmp_path / "page.html").write_text(made(tmp_path), encoding="utf-8", errors="backslashreplace")
+    page = browser.new_page()
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": 900})
+    page.goto((tmp_path / "page.html").as_uri())
     page.evaluate("() => document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-    page.evaluate("() => trimtabPage.charts.forEach((each) => each.draw())")
+    if made in (page_of_comparison, page_of_many_sets):
+        page.wait_for_function(READY)
+        page.evaluate("() => trimtabPage.charts.forEach((each) => each.draw())")
     page.evaluate(axe.read_text(encoding="utf-8") + "; 1")
     found = page.evaluate("() => axe.run()")
     assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found["violations"]] == []
     assert found["passes"]
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    page.close()

@@ -1,4 +1,5 @@
 import math
+import os
 
 import pytest
 
@@ -85,3 +86,13 @@ def test_numbers_are_written_for_people():
         "3 d 4 h",
     ]
     assert [num_bytes(each) for each in (12, 1_500_000)] == ["12 bytes", "1.5 MB"]
+
+
+def test_a_run_that_ended_in_skipped_steps_is_not_to_be_resumed_as_it_is(tmp_path):
+    lines = [step_line(step, skipped=step > 140) for step in range(1, 150)]
+    folder = write_run(tmp_path / "my", metrics=lines, evaluations=[])
+    assert not any("in a row" in each for each in seen(folder).advice), "it may be training still"
+    os.utime(folder / "metrics.jsonl", (1, 1))
+    advice = seen(folder).advice
+    assert any("ended after 9 skipped steps in a row" in each for each in advice)
+    assert not any("--resume" in each for each in advice)

@@ -116,7 +116,7 @@ def test_other_tasks_have_other_fields(tmp_path):
     )
     assert [line.outputs[0].pieces[0].text for line in lines] == ["upon", "bad", "something"]
     assert [line.reference for line in lines] == ["", "good", ""]
-    assert lines[0].outputs[0].like_reference == -1
+    assert [line.outputs[0].judged for line in lines] == ["", "29%", ""]
 
 
 def test_long_texts_are_cut_and_many_evaluations_are_spread(tmp_path):

@@ -84,12 +84,12 @@ class ConsoleProgress:
 
 
 def step_line(metrics: dict[str, Any], *, share: float, seconds_left: float | None) -> str:
-    """`step 120  loss 4.213  rate 3.0e-04  12,345 tokens/s  24%  1:05 left`."""
+    """`step 120  loss 4.213  learning rate 3.0e-04  12,345 tokens/s  24%  1:05 left`."""
     parts = [f"step {metrics['step']:,}", f"loss {metrics['loss']:.3f}"]
     if "learning_rate" in metrics:
-        parts.append(f"rate {metrics['learning_rate']:.1e}")
+        parts.append(f"learning rate {metrics['learning_rate']:.1e}")
     if "tokens_per_second" in metrics:
-        parts.append(f"{metrics['tokens_per_second']:,.0f} tokens/s")
+        parts.append(f"{metrics['tokens_per_second']:,.0f} {metrics.get('counted', 'tokens')}/s")
     if metrics.get("skipped"):
         parts.append("skipped")
     parts.append(f"{share:.0%}")

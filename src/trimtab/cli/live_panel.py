@@ -22,7 +22,7 @@ from trimtab.cli.sparkline import Course, sparkline
 NARROWEST, LOWEST = 30, 4
 """Columns and rows below which there is one line in place of the panel."""
 WIDEST = 100
-MOST_SAMPLE_LINES = 3
+MOST_SAMPLE_LINES, MOST_SETS = 3, 4
 GIB = 2**30
 INPUTS, OUTPUTS = (
     ("source", "prompt", "text", "input"),
@@ -232,7 +232,7 @@ def panel_lines(numbers: Numbers, width: int, most: int, *, is_ascii: bool = Fal
         _bar_line(numbers, width, is_ascii=is_ascii),
         _loss_line(numbers, width, is_ascii=is_ascii),
         *_flow(_facts(numbers), width),
-        *(Text(evaluation_line(scores), style="cyan") for scores in numbers.scores.values()),
+        *_score_lines(numbers.scores),
         *_sample_lines(numbers.sample),
     ]
     return [_cut(line, width) for line in found[:most]]
@@ -266,9 +266,9 @@ def _facts(numbers: Numbers) -> list[Text]:
     metrics, steps = numbers.metrics, max(1, numbers.metrics.get("step", 1))
     found: list[Text] = []
     if "tokens_per_second" in metrics:
-        found.append(Text(f"{metrics['tokens_per_second']:,.0f} tokens/s"))
+        found.append(Text(f"{metrics['tokens_per_second']:,.0f} {metrics.get('counted', 'tokens')}/s"))
     if "learning_rate" in metrics:
-        found.append(Text(f"rate {metrics['learning_rate']:.1e}"))
+        found.append(Text(f"learning rate {metrics['learning_rate']:.1e}"))
     if isinstance(metrics.get("grad_norm"), int | float):
         found.append(Text(f"gradient norm {metrics['grad_norm']:.3g}"))
     if "clips" in metrics:
@@ -278,6 +278,13 @@ def _facts(numbers: Numbers) -> list[Text]:
     if "gpu_memory" in metrics:
         found.append(Text(f"GPU memory {metrics['gpu_memory'] / GIB:.1f} GiB"))
     return found
+
+
+def _score_lines(scores: dict[str, dict[str, Any]]) -> list[Text]:
+    """The newest scores of the first sets; the report has those of all."""
+    shown = [Text(evaluation_line(each), style="cyan") for each in [*scores.values()][:MOST_SETS]]
+    more = len(scores) - len(shown)
+    return [*shown, Text(f"{more:,} more sets", style="dim")] if more > 0 else shown
 
 
 def _flow(parts: Sequence[Text], width: int) -> list[Text]:

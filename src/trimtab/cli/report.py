@@ -87,7 +87,7 @@ def _report_folder(*, sweep: Path | None, lab: Path | None, out: Path | None) ->
 
         folder, html = sweep, sweep_html(sweep)
     else:
-        from trimtab.report.lab import lab_html
+        from trimtab.lab.report import lab_html
 
         folder = lab or Path()
         html = lab_html(folder)

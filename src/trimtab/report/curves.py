@@ -1,6 +1,7 @@
 """Which curves a run has: what it wrote at each step, at each evaluation and at each look at its health."""
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,21 +10,25 @@ import numpy as np
 
 from trimtab.guard.outlier import NORMAL_MAD, OutlierRule
 from trimtab.metrics.catalogue import METRICS
+from trimtab.report.plain_values import is_number
 from trimtab.report.run_data import RunData
 from trimtab.report.series import Pack, counts_of, ends_of, points_of, steps_per_point
 
 LEARNING, STEPS, SPEED, INSIDE, MORE = "Learning", "Steps", "Speed and memory", "Inside the model", "More"
 MOST_MARKS = 400
-"""Skipped steps that are marked one by one."""
+"""Skipped steps, and steps with numbers that are not finite, that are marked one by one."""
+MOST_SETS = 6
+"""Validation sets whose curves of a run are shown from the beginning; of more, those that choose the best checkpoint
+and come first, and the page has the others on request."""
 TITLES = {
-    "loss": (LEARNING, "Loss", "nats per target"),
+    "loss": (LEARNING, "Loss", ""),
     "learning_rate": (STEPS, "Learning rate", ""),
     "grad_norm": (STEPS, "Gradient norm", "before clipping"),
-    "tokens_per_second": (SPEED, "Speed", "tokens per second"),
+    "tokens_per_second": (SPEED, "Speed", ""),
     "gpu_memory": (SPEED, "GPU memory", "bytes"),
     "fill": (SPEED, "Fill of the batches", "share"),
     "target_tokens": (MORE, "Targets of a step", ""),
-    "tokens": (MORE, "Tokens of a step", "source and target"),
+    "tokens": (MORE, "Size of a step", ""),
     "micro_batches": (MORE, "Micro-batches of a step", ""),
     "objective": (MORE, "Objective", "what is minimized, with smoothing and auxiliary terms"),
     "truncated": (MORE, "Targets truncated out of the loss", ""),
@@ -38,6 +43,9 @@ TITLES = {
     "repeated_4grams": (LEARNING, "Repeated 4-grams", "share"),
 }
 """Group, title and unit of what a run writes down. Other numbers get a curve under their own name."""
+MOST_OF_A_TITLE = 60
+_BAND = re.compile(r"loss_(\d{1,3})_(\d{1,3})")
+"""Of diffusion, as `tasks.diffusion.validation.name_of_band` writes them."""
 NO_CURVES = {"step", "clipped", "skipped", "seconds", "epoch", "updates", "lines"}
 EXACT = {"learning_rate", "micro_batches"}
 LOGARITHMIC = {"grad_norm", "update_ratio_median"}
@@ -114,6 +122,7 @@ class _Run:
             axes |= self._add_records(kind, records)
         return {
             "name": self.run.name,
+            "targets": self.run.task_facts.targets,
             "axes": axes,
             "width": self.width,
             "skips": list(self._skips()),
@@ -122,7 +131,9 @@ class _Run:
 
     def chart(self, key: str) -> Chart:
         if key not in self.charts:
-            group, title, unit = TITLES.get(key, (MORE, key, ""))
+            group, title, unit = TITLES.get(key, (MORE, key[:MOST_OF_A_TITLE], ""))
+            if band := _BAND.fullmatch(key):
+                group, title = LEARNING, f"Loss at {band[1]} to {band[2]}% noise"
             digits = 4
             for metric in METRICS:
                 if metric.name == key and key != "loss":
@@ -130,7 +141,30 @@ class _Run:
             self.charts[key] = Chart(
                 key, group, title, unit, log=key in LOGARITHMIC, digits=digits, smooth=key not in EXACT
             )
-        return self.charts[key]
+        chart = self.charts[key]
+        if (own := self._own_unit(key)) not in (
+            "",
+            *chart.unit.split("; "),
+        ):  # runs of other tasks have others
+            chart.unit = f"{chart.unit}; {own}" if chart.series else own
+        return chart
+
+    def _own_unit(self, key: str) -> str:
+        """The unit of what each task counts in its own way; empty for everything else."""
+        task = self.run.task_facts
+        match key:
+            case "loss":
+                return task.loss_unit
+            case _ if _BAND.fullmatch(key):
+                return task.loss_unit
+            case "tokens_per_second":
+                return f"{task.tokens} per second"
+            case "target_tokens":
+                return task.targets
+            case "tokens":
+                return task.tokens
+            case _:
+                return ""
 
     def _axis_of_steps(self) -> dict[str, Any]:
         steps, width = self.run.steps, self.width
@@ -145,7 +179,8 @@ class _Run:
 
     def _add_steps(self, name: str) -> None:
         values = self.run.steps.column(name)
-        if not np.isfinite(values).any():
+        odd = self.run.steps.not_finite(name)
+        if not np.isfinite(values).any() and not len(odd):
             return
         points = points_of(values, self.width)
         series = {
@@ -161,6 +196,9 @@ class _Run:
                 "lowest_at": self.pack.add(points.lowest_at, kind="u4"),
                 "highest_at": self.pack.add(points.highest_at, kind="u4"),
             }
+        if len(odd):
+            steps = _numbered(self.run.steps.column("step"))
+            series |= {"odd": steps[odd[:MOST_MARKS]].tolist(), "num_odd": len(odd)}
         self.chart(name).series.append(series)
 
     def _add_bounds(self) -> None:
@@ -186,10 +224,10 @@ class _Run:
     def _add_records(self, kind: str, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
         axes = dict[str, Any]()
         of_step = _Places(self.run)
-        sets = dict.fromkeys(str(each.get("set", "")) for each in records)
-        for name in sets:
+        sets = self._sets(records)
+        for number, name in enumerate(sets):
             rows = [
-                each for each in records if str(each.get("set", "")) == name and _is_number(each.get("step"))
+                each for each in records if str(each.get("set", "")) == name and is_number(each.get("step"))
             ]
             rows = sorted({each["step"]: each for each in rows}.values(), key=lambda each: each["step"])
             axis = f"{kind} {name}"
@@ -201,9 +239,20 @@ class _Run:
                     continue
                 column = np.array([_number(row.get(key)) for row in rows])
                 label = name or "at evaluations"
-                series = {"run": self.number, "label": label, "axis": axis, "mean": self.pack.add(column)}
-                self.chart(key).series.append(series | {"points": True})
+                series: dict[str, Any] = {"run": self.number, "label": label, "axis": axis, "points": True}
+                series["mean"] = self.pack.add(np.where(np.isfinite(column), column, np.nan))
+                if odd := [row["step"] for row in rows if _is_odd(row.get(key))]:
+                    series |= {"odd": odd[:MOST_MARKS], "num_odd": len(odd)}
+                if number >= MOST_SETS:
+                    series["hidden"] = True
+                self.chart(key).series.append(series)
         return axes
+
+    def _sets(self, records: Sequence[dict[str, Any]]) -> list[str]:
+        """The sets of records, the one that chooses the best checkpoint first."""
+        best = self.run.value("evaluate.best.set")
+        names = dict.fromkeys(str(each.get("set", "")) for each in records)
+        return sorted(names, key=lambda name: name != best)
 
     def _skips(self) -> Iterator[list[Any]]:
         steps = self.run.steps
@@ -292,6 +341,10 @@ def _is_number(value: Any) -> bool:
     if isinstance(value, str):
         return value in ("nan", "inf", "-inf")
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_odd(value: Any) -> bool:
+    return _is_number(value) and not math.isfinite(_number(value))
 
 
 def _number(value: Any) -> float:

@@ -17,6 +17,8 @@ MOST_RECORDS = 20_000
 """Of a log other than the metrics; of a longer one the newest are kept."""
 MOST_COLUMNS = 256
 """Columns of numbers that are kept; no run has as many."""
+MOST_BROKEN = 3
+"""Lines without a record that are named."""
 NOT_FINITE = ("nan", "inf", "-inf")
 _TORN = 64 * 2**20
 """A line that is longer than this is no record."""
@@ -32,11 +34,19 @@ class LogFile:
     inode: int = 0
     is_new: bool = False
     """Whether the file at hand is not the one that was read before, as after a resume; what was read is void."""
+    num_lines: int = 0
+    """Whole lines that were read."""
+    broken: list[int] = field(default_factory=list[int])
+    """The first lines that hold something else than a record, by number."""
+    num_broken: int = 0
+    is_readable: bool = True
+    """Whether it was a plain file that may be read, or missing, at the last look."""
 
     def read_new(self) -> Iterator[dict[str, Any]]:
         """The records since the last call. A line without an end is left for the next; links, pipes, unreadable and
         missing files have none. Call `has_changed` first."""
         file = open_plain(self.path)
+        self.is_readable = file is not None or not os.path.lexists(self.path)
         if file is None:
             return
         with file:
@@ -45,21 +55,46 @@ class LogFile:
                 if not line.endswith(b"\n"):
                     break
                 self.offset += len(line)
-                if len(line) < _TORN and (record := _record(line)) is not None:
+                self.num_lines += 1
+                record = _record(line) if len(line) < _TORN else None
+                if record is not None:
                     yield record
+                elif line.strip():  # a resume ends a torn line with a break, which may leave an empty one
+                    self._note_broken()
+
+    @property
+    def problems(self) -> list[str]:
+        """What could not be read of it, in sentences."""
+        name = self.path.name
+        if not self.is_readable:
+            return [f"`{name}` cannot be read, so nothing of it is shown: make it a readable, plain file."]
+        if not self.num_broken:
+            return []
+        lines = ", ".join(f"{each:,}" for each in self.broken)
+        what = f"Line {lines} of `{name}` is no JSON object and was left out."
+        if self.num_broken > 1:
+            what = f"{self.num_broken:,} lines of `{name}` are no JSON objects and were left out, the first at {lines}."
+        return [f"{what} A killed process or a full disk leaves such lines."]
+
+    def _note_broken(self) -> None:
+        self.num_broken += 1
+        if len(self.broken) < MOST_BROKEN:
+            self.broken.append(self.num_lines)
 
     def has_changed(self) -> bool:
-        """Whether there is anything to read; sets `is_new` and starts from the top where the file was cut or replaced,
-        or has gone."""
+        """Whether there is anything to read; sets `is_new` and starts from the top where the file was cut or replaced.
+        Of a file that has gone, what was read stays."""
         try:
             now = os.lstat(self.path)
-            size, inode = now.st_size, now.st_ino
         except OSError:
-            size, inode = 0, 0
+            self.is_new = False
+            return False
+        size, inode = now.st_size, now.st_ino
         self.is_new = size < self.offset or (self.inode not in (0, inode))
         self.inode = inode
         if self.is_new:
-            self.offset = 0
+            self.offset = self.num_lines = self.num_broken = 0
+            self.broken.clear()
         return self.is_new or size > self.offset
 
 
@@ -94,10 +129,11 @@ class Records:
         """Reads what is new; says whether anything is."""
         if not self.file.has_changed():
             return False
+        could = self.file.is_readable
         if self.file.is_new:
             self.kept.clear()
         self.kept.extend(self.file.read_new())
-        return True
+        return could or self.file.is_readable
 
 
 @dataclass(slots=True)
@@ -108,6 +144,8 @@ class Columns:
     num_rows: int = 0
     _numbers: dict[str, "array[float]"] = field(default_factory=dict[str, "array[float]"])
     words: dict[str, dict[int, str]] = field(default_factory=dict[str, dict[int, str]])
+    _not_finite: dict[str, "array[int]"] = field(default_factory=dict[str, "array[int]"])
+    """The rows in which a name has a number that is not finite."""
 
     def extend(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Adds a row for each record."""
@@ -126,6 +164,8 @@ class Columns:
                 if len(column) < self.num_rows:
                     column.extend([math.nan] * (self.num_rows - len(column)))
                 column.append(value)
+                if value - value != 0.0:  # faster than isfinite for each of millions
+                    self._not_finite.setdefault(name, array("q")).append(self.num_rows)
             self.num_rows += 1
 
     def _number(self, name: str, value: Any) -> float | None:
@@ -148,6 +188,10 @@ class Columns:
         found[: len(values)] = values
         return found
 
+    def not_finite(self, name: str) -> np.ndarray:
+        """The rows that have a number of this name which is NaN or infinite; a row without one is none of them."""
+        return np.array(self._not_finite.get(name, ()), dtype=np.int64)
+
     def __contains__(self, name: object) -> bool:
         return name in self._numbers
 
@@ -160,4 +204,5 @@ class Columns:
         """Forgets everything."""
         self.num_rows = 0
         self._numbers.clear()
+        self._not_finite.clear()
         self.words.clear()

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.config.task_facts import facts_of
-from trimtab.config.task_record import TASKS
 from trimtab.metrics.catalogue import METRICS
 from trimtab.report.findings import ShownFinding
+from trimtab.report.plain_values import is_number
 from trimtab.report.run_data import RunData
 from trimtab.units import Duration
 
@@ -107,18 +106,26 @@ def _verdict(run: RunData, findings: list[ShownFinding]) -> tuple[str, str]:
     holding = [each for each in findings if not each.is_over]
     errors = [each for each in holding if each.severity == "error"]
     warnings = [each for each in holding if each.severity == "warning"]
-    loss = run.steps.column("loss")
     if errors:
         first = holding[0]  # an error, or what may have brought one about
         link = ":" if first.severity == "error" else "; first see to"
         return "error", f"{_counted(len(errors), 'error')}{link} {first.name.replace('-', ' ')}"
-    if len(loss) and not math.isfinite(loss[-1]) and run.steps.column("skipped")[-1] != 1:
+    if diverged(run):
         return "error", "the newest loss is not a number"
     if warnings:
         return "warning", f"{_counted(len(warnings), 'warning')}: {warnings[0].name.replace('-', ' ')}"
+    if run.log_problems:
+        return "warning", "a log of the run could not be read whole"
     if not run.steps.num_rows:
         return "warning", "no step was written yet"
     return "good", "no errors and no warnings"
+
+
+def diverged(run: RunData) -> bool:
+    """Whether the loss of the newest step is not finite, and the step was not skipped for it."""
+    rows = run.steps.not_finite("loss")
+    newest = run.steps.num_rows - 1
+    return bool(len(rows) and rows[-1] == newest and run.steps.column("skipped")[newest] != 1)
 
 
 def _state(run: RunData, share: float) -> str:
@@ -180,13 +187,21 @@ def _tiles(run: RunData, share: float) -> Iterator[Tile]:
             "time in training", duration(seconds), f"about {duration(left)} to go" if left == left else ""
         )
     if np.isfinite(speed).any():
-        yield Tile("tokens per second", human(float(np.nanmedian(speed))), "median")
+        yield Tile(f"{run.task_facts.tokens} per second", human(float(np.nanmedian(speed))), "median")
     skipped, clipped = (int(np.nansum(steps.column(name))) for name in ("skipped", "clipped"))
     yield Tile("skipped steps", f"{skipped:,}", f"{clipped / steps.num_rows:.0%} of all steps clipped")
 
 
 def _advice(run: RunData, share: float) -> Iterator[str]:
     """Only what numbers of this run say; findings have their own list."""
+    yield from run.log_problems
+    if (odd := len(run.steps.not_finite("loss"))) and diverged(run):
+        first = int(run.steps.not_finite("loss")[0]) + 1
+        yield (
+            f"The loss is not a number in {odd:,} lines of `metrics.jsonl`, first in line {first:,}: go back to a "
+            "checkpoint before it, and lower the learning rate."
+        )
+        return
     rows = [each for each in run.evaluations if _is_finite(each.get("loss"))]
     name = rows[0].get("set") if rows else None
     losses = [(each["loss"], each["step"]) for each in rows if each.get("set") == name]
@@ -196,7 +211,7 @@ def _advice(run: RunData, share: float) -> Iterator[str]:
         yield (
             f"The validation loss was lowest at step {lowest[1]:,} ({lowest[0]:.3f}) and has risen to "
             f"{losses[-1][0]:.3f} since, while training goes on: the model overfits. "
-            "More data, more dropout or label smoothing, or an earlier end (`evaluate.patience`) help."
+            "More data, more dropout, or an earlier end (`evaluate.patience`) help."
         )
     elif best and len(losses) > 2 and best[2] == losses[-1][1] and share >= FINISHED_SHARE:
         yield "The best evaluation is the last one, so a longer run would probably be better still."
@@ -208,15 +223,25 @@ def _advice(run: RunData, share: float) -> Iterator[str]:
             f"Training waits for data {waits:.0%} of the time: more `data.workers` or a faster disk would speed "
             "it up."
         )
-    if share < FINISHED_SHARE and not run.is_training and run.steps.num_rows:
+    if (skipped := _skipped_at_the_end(run)) and not run.is_training:
+        yield (
+            f"The run ended after {skipped:,} skipped steps in a row: resuming it repeats them unless something "
+            "changes. See what the first of them had that earlier steps had not: a higher learning rate, other data, "
+            "or broken lines."
+        )
+    elif share < FINISHED_SHARE and not run.is_training and run.steps.num_rows:
         yield f"The run is not over. Continue it with `trimtab train RECIPE --out {quote(str(run.path))} --resume`."
     if run.checkpoints and share >= FINISHED_SHARE:
-        yield f"Use the model: `{_command_of(run)} {quote(str(run.path))}`."
+        yield f"Use the model: `{run.task_facts.command} {quote(str(run.path))}`."
 
 
-def _command_of(run: RunData) -> str:
-    task = run.value("task", "translation")
-    return facts_of(task if task in TASKS else "translation").command
+def _skipped_at_the_end(run: RunData) -> int:
+    """How many steps in a row the guard skipped until the run ended; 0 for so few that it went on."""
+    skipped = run.steps.column("skipped") == 1
+    accepted = np.flatnonzero(~skipped)
+    count = len(skipped) - (int(accepted[-1]) + 1 if len(accepted) else 0)
+    cap = run.value("guard.cap", 8)
+    return count if is_number(cap) and count >= max(1, cap) else 0
 
 
 def human(number: float | int) -> str:

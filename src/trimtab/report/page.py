@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -24,13 +25,23 @@ from trimtab.report.layer_tables import LayerTables, layer_tables
 from trimtab.report.overview import Overview, duration, human, num_bytes, overview_of
 from trimtab.report.plain_values import count, items, mapping, text
 from trimtab.report.recipes import Difference, differences
-from trimtab.report.run_data import RunData
-from trimtab.report.samples import Pictures, SampleLine, pictures_of, samples_of
+from trimtab.report.run_data import RunData, name_apart
+from trimtab.report.samples import (
+    MOST_OF_ALL,
+    Pictures,
+    SampleLine,
+    comparison_of,
+    pictures_of,
+    samples_of,
+)
+from trimtab.report.scores import ScoreTable, scores_of
 from trimtab.report.sentences import Sentences, sentences_of
 
-SCRIPTS = ("vendor/uPlot.iife.min.js", "templates/chart.js", "templates/report.js")
+SCRIPTS = ("vendor/uPlot.iife.min.js", "templates/sort.js", "templates/chart.js", "templates/report.js")
 STYLES = ("vendor/uPlot.min.css", "templates/report.css")
-SECTIONS = ("overview", "differences", "samples", "sentences", "data", "inside", "costs", "recipe")
+_SHOWN = "\n\t\u200c\u200d"
+"""Zero-width joiners are part of how Persian, Hindi and emoji are written."""
+SECTIONS = ("overview", "differences", "scores", "samples", "sentences", "data", "inside", "costs", "recipe")
 """Parts of the page that a live page replaces when they change; the curves are between the second and the third."""
 
 
@@ -41,6 +52,7 @@ class RunPage:
     run: RunData
     overview: Overview
     findings: Sequence[ShownFinding]
+    scores: ScoreTable | None
     samples: Sequence[SampleLine]
     pictures: Pictures
     corpora: Sequence[CorpusFacts]
@@ -82,21 +94,34 @@ class Report:
         """The runs by name."""
         return " and ".join(page.overview.name for page in self.runs)
 
+    @property
+    def targets(self) -> str:
+        """What counts in the loss of all runs."""
+        found = {page.run.task_facts.targets for page in self.runs}
+        return found.pop() if len(found) == 1 else "targets"
+
+    @property
+    def compares_texts(self) -> bool:
+        """Whether any sample has a percentage beside it."""
+        return any(page.samples and comparison_of(page.run) == "text" for page in self.runs)
+
 
 def report_of(runs: Sequence[RunData]) -> Report:
     """What a page says of runs that were read."""
-    pages = [_page_of(run) for run in runs]
+    name_apart(runs)
+    pages = [_page_of(run, picture_bytes=MOST_OF_ALL // len(runs)) for run in runs]
     return Report(pages, differences(runs) if len(runs) > 1 else (), curves_of(runs))
 
 
-def _page_of(run: RunData) -> RunPage:
+def _page_of(run: RunData, *, picture_bytes: int) -> RunPage:
     findings = findings_of(run)
     return RunPage(
         run,
         overview_of(run, findings),
         findings,
+        scores_of(run),
         samples_of(run),
-        pictures_of(run),
+        pictures_of(run, most_bytes=picture_bytes),
         corpora_of(run),
         quarantined(run),
         time_of(run),
@@ -190,10 +215,20 @@ def with_code(text: str) -> Markup:
 
 
 def plain(text: str) -> str:
-    """Text of data for people: what cannot be seen, such as control characters and half characters, as its code."""
+    """Text of data for people: what cannot be seen, such as control characters, marks that turn the direction of a line
+    and half characters, as its code. Spaces of any width and the joiners that many scripts need stay."""
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() or each in "\n\t" else f"\\u{ord(each):04x}" for each in text)
+    return "".join(each if _is_shown(each) else _coded(each) for each in text)
+
+
+def _is_shown(character: str) -> bool:
+    return character.isprintable() or character in _SHOWN or unicodedata.category(character) == "Zs"
+
+
+def _coded(character: str) -> str:
+    number = ord(character)
+    return f"\\u{number:04x}" if number < 2**16 else f"\\U{number:08x}"
 
 
 def _digest(text: str) -> str:

@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from trimtab.checkpoint.manifest import MANIFEST, MAX_BYTES, STATE
 from trimtab.checkpoint.nearby import near_names
 from trimtab.checkpoint.step_folders import list_damaged, list_steps, step_name
 from trimtab.config.read_yaml import read_yaml
+from trimtab.config.task_facts import facts_of
+from trimtab.config.task_record import TASKS, TaskFacts
 from trimtab.errors import InputError, input_error
 from trimtab.report.log_files import Columns, LogFile, Records, open_plain
 
@@ -70,6 +72,8 @@ class RunData:
     written_at: float = 0.0
     """When its metrics were last written, in seconds of the clock of files."""
     read_at: float = 0.0
+    own_name: str = ""
+    """Set by `name_apart`."""
     is_there: bool = True
     """Whether the folder could be read at the last look."""
     _metrics: LogFile | None = None
@@ -78,8 +82,8 @@ class RunData:
 
     @property
     def name(self) -> str:
-        """What the run is called: its folder."""
-        return self.path.resolve().name or str(self.path)
+        """What the run is called: its folder, or what tells it apart from others beside it."""
+        return self.own_name or self.path.resolve().name or str(self.path)
 
     @property
     def is_training(self) -> bool:
@@ -97,6 +101,12 @@ class RunData:
             tree = tree[part]
         return tree
 
+    @property
+    def task_facts(self) -> TaskFacts:
+        """What its task decides; those of translation for a task that is not known."""
+        task = self.value("task", "translation")
+        return facts_of(task if task in TASKS else "translation")
+
     def last(self, name: str) -> float:
         """The newest number of a column of the metrics that is there; NaN for none."""
         values = self.steps.column(name)
@@ -104,9 +114,9 @@ class RunData:
         return float(known[-1]) if len(known) else math.nan
 
     def refresh(self) -> bool:
-        """Reads what is new; says whether anything is. A folder that has gone keeps what was read."""
+        """Reads what is new; says whether anything is. What was read of a folder stays while it is deleted."""
         self.read_at = time.time()
-        if not self.path.is_dir():
+        if not self.path.is_dir() or (self.recipe_text and not (self.path / "recipe.yaml").exists()):
             changed, self.is_there = self.is_there, False
             return changed
         changed, self.is_there = not self.is_there, True
@@ -140,15 +150,23 @@ class RunData:
                 self._logs["sentences"] = Records(LogFile(self.path / "sentences.jsonl"), deque(maxlen=1))
         changed = self._metrics.has_changed()
         if changed:
+            could = self._metrics.is_readable
             if self._metrics.is_new:
                 self.steps.clear()
             self.steps.extend(self._metrics.read_new())
             self.written_at = _stamp(self._metrics.path)[0]
+            changed = could or self._metrics.is_readable
         for name, records in self._logs.items():
             if records.refresh():
                 changed = True
                 setattr(self, name, list(records.kept))
         return changed
+
+    @property
+    def log_problems(self) -> list[str]:
+        """What of the logs could not be read, in sentences."""
+        files = [each for each in (self._metrics, *(log.file for log in self._logs.values())) if each]
+        return [problem for each in files for problem in each.problems]
 
     def _steps_on_disk(self) -> tuple[int, ...]:
         try:
@@ -165,6 +183,19 @@ class RunData:
         except InputError:  # shown as text; a recipe that cannot be read spoils no report
             tree = None
         self.recipe = tree if isinstance(tree, dict) else {}
+
+
+def name_apart(runs: Sequence[RunData]) -> None:
+    """Gives runs whose folders have the same name as much of their paths as tells them apart, and a number to a run
+    that is there twice."""
+    parts = [run.path.resolve().parts for run in runs]
+    for number, (run, own) in enumerate(zip(runs, parts, strict=True)):
+        others = [each for at, each in enumerate(parts) if at != number and each != own]
+        sizes = range(1, len(own) + 1)
+        size = next((n for n in sizes if all(each[-n:] != own[-n:] for each in others)), len(own))
+        copy = parts[:number].count(own)
+        name = "/".join(own[-size:]) + (f" ({copy + 1})" if copy else "")
+        run.own_name = name if size > 1 or copy else ""
 
 
 def is_run(path: Path) -> bool:

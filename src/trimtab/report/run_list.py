@@ -10,7 +10,7 @@ from typing import Any, Literal
 from trimtab.errors import input_error, reading
 from trimtab.metrics.catalogue import METRICS
 from trimtab.report.findings import counts_of
-from trimtab.report.overview import FINISHED_SHARE, best_of, share_of
+from trimtab.report.overview import FINISHED_SHARE, best_of, diverged, share_of
 from trimtab.report.run_data import RunData, is_run, open_run
 
 SortKey = Literal["name", "step", "best", "loss", "health", "written"]
@@ -39,6 +39,7 @@ class RunRow:
     health: str
     """`good`, `warning` or `error`, by the findings."""
     errors: int
+    """Of different codes that hold; a newest loss that is not a number is one more."""
     warnings: int
     written_at: float
     """Seconds since 1970; 0 where nothing was written."""
@@ -101,6 +102,7 @@ def row_of(run: RunData) -> RunRow:
     """The row of a run that was read."""
     share, best, counts = share_of(run), best_of(run), counts_of(run)
     step, loss = run.last("step"), run.last("loss")
+    errors = counts["error"] + diverged(run)
     if not run.steps.num_rows:
         state = "empty"
     elif share >= FINISHED_SHARE:
@@ -119,8 +121,8 @@ def row_of(run: RunData) -> RunRow:
         metric=best[0] if best else "",
         best=best[1] if best else None,
         best_step=best[2] if best else None,
-        health="error" if counts["error"] else "warning" if counts["warning"] else "good",
-        errors=counts["error"],
+        health="error" if errors else "warning" if counts["warning"] else "good",
+        errors=errors,
         warnings=counts["warning"],
         written_at=run.written_at,
     )

@@ -1,20 +1,25 @@
 """The same lines at each evaluation, with what has changed since the one before, and pictures of tasks on images."""
 
 import base64
-import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any, Literal, TypeVar
 
 from trimtab.report.log_files import open_plain
 from trimtab.report.run_data import RunData
 
 T = TypeVar("T")
+Comparison = Literal["text", "label", "none"]
 
 MOST_PICTURES = 4
-MOST_OF_A_PICTURE = 150_000
-"""Bytes. With MOST_PICTURES of them, in base64, a page stays under a megabyte."""
+MOST_OF_A_PICTURE, MOST_OF_ALL = 150_000, 400_000
+"""Bytes of one picture, and of all that a page shows: in base64, beside the curves of a long run, they leave it under a
+megabyte."""
+WIDTH_FROM, LARGEST_ZOOM = 480, 4
+"""A picture is enlarged to at most so many pixels, by a whole number."""
 MOST_LINES = 12
 MOST_TIMES = 12
 """Evaluations that are shown of a line: the first, the last, and those evenly between them."""
@@ -25,7 +30,13 @@ INPUTS = ("source", "prompt", "text", "input")
 TRUTHS = ("reference", "target", "label", "expected")
 OUTPUTS = ("translation", "continuation", "output", "prediction", "generated", "predicted")
 _NO_TEXT = {"step", "set", "line"}
-_WORD = re.compile(r"\s+|\w+|[^\w\s]")
+_WITHOUT_SPACES = (
+    *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x30FF)),
+    *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF)),
+)
+"""Ranges of characters whose languages put no spaces between words: Thai, Lao, Burmese, Khmer, kana, Han."""
+_REMEMBERED = 4096
+"""Comparisons of texts whose result a live page keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +55,8 @@ class Output:
     pieces: tuple[Piece, ...]
     is_same: bool
     """Whether nothing has changed since the evaluation before."""
-    like_reference: float
-    """0 to 1, by characters; -1 where there is no reference."""
+    judged: str
+    """Beside the truth: characters in common in percent, or whether a label is right; empty where neither is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,11 @@ class Picture:
     url: str
     """The image itself, as a `data:` URL."""
 
+    @property
+    def zoom(self) -> int:
+        """How many times as large it is shown: a grid of images of 16 pixels is hardly seen as it is."""
+        return max(1, min(LARGEST_ZOOM, WIDTH_FROM // max(self.width, self.height)))
+
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
@@ -81,16 +97,19 @@ class Pictures:
     """How many the run folder has."""
 
 
-def pictures_of(run: RunData) -> Pictures:
-    """Pictures from the folder `samples` of the run. What is no PNG image, or larger than 150 kB, is left out."""
+def pictures_of(run: RunData, *, most_bytes: int = MOST_OF_ALL) -> Pictures:
+    """Pictures from the folder `samples` of the run, the newest before all others. What is no PNG image, larger than
+    150 kB, or beyond `most_bytes` together with those before it, is left out."""
     found: list[Picture] = []
+    left = most_bytes
     for step, place in reversed(_spread(run.pictures, MOST_PICTURES)):
         file = open_plain(place)
         if file is None:
             continue
         with file:
             content = file.read(MOST_OF_A_PICTURE + 1)
-        if len(content) <= MOST_OF_A_PICTURE and (size := _png_size(content)):
+        if len(content) <= min(MOST_OF_A_PICTURE, left) and (size := _png_size(content)):
+            left -= len(content)
             url = f"data:image/png;base64,{base64.b64encode(content).decode()}"
             found.append(Picture(step, *size, url))
     return Pictures(tuple(found), len(run.pictures))
@@ -110,10 +129,19 @@ def samples_of(run: RunData) -> list[SampleLine]:
     for number, each in enumerate(run.samples):
         place = str(each.get("line", each.get("index", _field(each, INPUTS) or number)))
         lines.setdefault((str(each.get("set", "")), place[:200]), []).append(each)
-    return [_line(name, place, those) for (name, place), those in [*lines.items()][:MOST_LINES]]
+    compared = comparison_of(run)
+    return [_line(name, place, those, compared) for (name, place), those in [*lines.items()][:MOST_LINES]]
 
 
-def _line(name: str, place: str, those: Sequence[dict[str, Any]]) -> SampleLine:
+def comparison_of(run: RunData) -> Comparison:
+    """How outputs are compared with the truth: characters of a text, a label as a whole, boxes by their pictures."""
+    task = run.task_facts
+    if "labels" in task.metrics:
+        return "label"
+    return "none" if task.one_target else "text"
+
+
+def _line(name: str, place: str, those: Sequence[dict[str, Any]], compared: Comparison) -> SampleLine:
     newest = those[-1]
     reference = _cut(_field(newest, TRUTHS))
     texts = [(_step(each), _cut(_output(each))) for each in _spread(those, MOST_TIMES)]
@@ -121,22 +149,62 @@ def _line(name: str, place: str, those: Sequence[dict[str, Any]]) -> SampleLine:
     before: str | None = None
     for step, text in texts:
         pieces = changed(before, text) if before is not None else (Piece(text, False),)
-        likeness = SequenceMatcher(None, text, reference, autojunk=False).ratio() if reference else -1.0
-        outputs.append(Output(step, pieces, before == text, likeness))
+        outputs.append(Output(step, pieces, before == text, _judged(text, reference, compared)))
         before = text
     shown = place if place.isdecimal() else ""
     return SampleLine(name, shown, _cut(_field(newest, INPUTS)), reference, tuple(reversed(outputs)))
 
 
+def _judged(text: str, reference: str, compared: Comparison) -> str:
+    if not reference or compared == "none":
+        return ""
+    if compared == "label":
+        return "right" if text == reference else "wrong"
+    return f"{likeness(text, reference):.0%}"
+
+
+@lru_cache(_REMEMBERED)
+def likeness(text: str, reference: str) -> float:
+    """How much two texts have in common, 0 to 1, by characters."""
+    return SequenceMatcher(None, text, reference, autojunk=False).ratio()
+
+
+@lru_cache(_REMEMBERED)
 def changed(before: str, after: str) -> tuple[Piece, ...]:
     """A text in pieces: those that the text before has too, and those that are new."""
-    old, new = _WORD.findall(before)[:MOST_WORDS], _WORD.findall(after)[:MOST_WORDS]
+    old, new = words_of(before)[:MOST_WORDS], words_of(after)[:MOST_WORDS]
     rest = after[sum(map(len, new)) :]
     found: list[Piece] = []
     for kind, _, _, begin, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if text := "".join(new[begin:end]):
             found.append(Piece(text, kind != "equal" and bool(text.strip())))
     return (*found, *([Piece(rest, False)] if rest else []))
+
+
+def words_of(text: str) -> list[str]:
+    """A text cut into words, spaces and marks of punctuation. Of scripts without spaces each character is a word;
+    an accent or a vowel sign stays with the letter before it."""
+    found: list[str] = []
+    before = ""
+    for each in text:
+        kind = _kind(each)
+        if found and (kind == "accent" or (kind == before and kind in ("space", "letter"))):
+            found[-1] += each
+        else:
+            found.append(each)
+            before = kind
+    return found
+
+
+@lru_cache(_REMEMBERED)
+def _kind(character: str) -> Literal["space", "accent", "letter", "word", "other"]:
+    if character.isspace():
+        return "space"
+    if unicodedata.category(character) in ("Mn", "Mc", "Me") or character in "\u200c\u200d":
+        return "accent"
+    if not (character.isalnum() or character == "_"):
+        return "other"
+    return "word" if any(a <= ord(character) <= b for a, b in _WITHOUT_SPACES) else "letter"
 
 
 def _spread(those: Sequence[T], most: int) -> list[T]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trimtab.metrics.catalogue import METRICS
 from trimtab.report.plain_values import count, is_number, items, mapping, numbers, text
 from trimtab.report.run_data import RunData
 
@@ -20,7 +21,7 @@ class Scored:
     line: int
     score: float
     source: str
-    translation: str
+    output: str
     reference: str
 
 
@@ -58,6 +59,12 @@ class Sentences:
 
     step: int
     set: str
+    metric: str
+    """The label of what the lines are scored by."""
+    unit: str
+    """Of their length: `words` or `characters`."""
+    made: str
+    """What the model made of a line: `translation` or `output`."""
     points: Sequence[tuple[float, float]]
     """Words of the source and score of each line."""
     groups: Sequence[LengthGroup]
@@ -83,6 +90,9 @@ def sentences_of(run: RunData) -> Sentences | None:
     return Sentences(
         step=count(newest.get("step")),
         set=text(newest.get("set"), 200),
+        metric=_label_of(text(newest.get("metric"), 40)),
+        unit=text(newest.get("unit"), 20) or "words",
+        made="translation" if newest.get("metric") == "chrf" else "output",
         points=points,
         groups=groups_of(points),
         worst=[_scored(each) for each in items(newest.get("worst"), MOST_SHOWN)],
@@ -91,6 +101,10 @@ def sentences_of(run: RunData) -> Sentences | None:
             found for each in items(newest.get("attention"), MOST_MAPS) if (found := _map(each)) is not None
         ],
     )
+
+
+def _label_of(metric: str) -> str:
+    return next((each.label for each in METRICS if each.name == metric), metric)
 
 
 def groups_of(points: Sequence[tuple[float, float]]) -> list[LengthGroup]:
@@ -117,7 +131,9 @@ def _scored(record: Any) -> Scored:
     return Scored(
         count(known.get("line")),
         float(score) if is_number(score) else 0.0,
-        *(text(known.get(name)) for name in ("source", "translation", "reference")),
+        text(known.get("source")),
+        text(known.get("output", known.get("translation"))),
+        text(known.get("reference")),
     )
 
 

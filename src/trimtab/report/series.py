@@ -78,7 +78,7 @@ def _table(values: np.ndarray, width: int) -> np.ndarray:
 @dataclass(slots=True)
 class Pack:
     """Arrays as one text: byte-shuffled, which deflates far better than numbers as they are, then
-    deflated, then in base64. `decode` of `templates/report.js` reads it."""
+    deflated, then in base64. `unpacked` and `array` of `templates/report.js` read it."""
 
     _parts: list[bytes] = field(default_factory=list[bytes])
     _size: int = 0

@@ -1,5 +1,7 @@
 """Many runs as one table: the keys of the recipe in which they differ, how far each is, its best score, its health."""
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,10 @@ from trimtab.report.run_data import RunData, open_run
 from trimtab.report.run_list import RunRow, check_folder, order_of, row_of, runs_below
 
 MOST_RUNS, MOST_KEYS, MOST_POINTS = 1000, 24, 60
+MOST_SCATTERS, FEWEST_VALUES = 8, 3
+LOG_FROM = 20.0
+"""Ratio of the largest to the smallest value from which a plot has a logarithmic axis."""
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", re.IGNORECASE | re.ASCII)
 NOT_COMPARED = ("data.root",)
 """Keys that say where files are, and nothing about training."""
 
@@ -28,6 +34,32 @@ class SweptRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Dot:
+    """One run in a scatter plot of 400 by 180."""
+
+    name: str
+    x: float
+    y: float
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """The best score of the runs by one key of the recipe."""
+
+    key: str
+    metric: str
+    low: str
+    high: str
+    """Ends of the axis of the key."""
+    lowest: str
+    highest: str
+    """Ends of the axis of the score."""
+    is_log: bool
+    dots: Sequence[Dot]
+
+
+@dataclass(frozen=True, slots=True)
 class Sweep:
     """What the page says."""
 
@@ -37,6 +69,8 @@ class Sweep:
     """Keys in which the runs differ and that have no column."""
     runs: Sequence[SweptRun]
     """The best first."""
+    scatters: Sequence[Scatter] = ()
+    """Of the keys with numbers, as the table has them."""
 
 
 def sweep_of(folder: Path) -> Sweep:
@@ -60,7 +94,47 @@ def sweep_of(folder: Path) -> Sweep:
     ]
     order = order_of("best")
     swept.sort(key=lambda each: (each.row.best is None, order(each.row)))
-    return Sweep(str(folder), [each.key for each in shown], len(found) - len(shown), swept)
+    keys = [each.key for each in shown]
+    return Sweep(str(folder), keys, len(found) - len(shown), swept, scatters_of(keys, swept))
+
+
+def scatters_of(keys: Sequence[str], runs: Sequence[SweptRun]) -> list[Scatter]:
+    """A plot for each key that has at least three different numbers, of the runs with the metric of the first run."""
+    metric = runs[0].row.metric
+    scored = [each for each in runs if each.row.metric == metric and each.row.best is not None]
+    found = []
+    for column, key in enumerate(keys):
+        points = [
+            (float(each.values[column]), each.row.best, each.row.name)
+            for each in scored
+            if _NUMBER.fullmatch(each.values[column]) and each.row.best is not None
+        ]
+        if len({value for value, _, _ in points}) >= FEWEST_VALUES:
+            found.append(_scatter(key, metric, points))
+    return found[:MOST_SCATTERS]
+
+
+def _scatter(key: str, metric: str, points: Sequence[tuple[float, float, str]]) -> Scatter:
+    values, scores = [value for value, _, _ in points], [score for _, score, _ in points]
+    is_log = min(values) > 0 and max(values) / min(values) >= LOG_FROM
+
+    def place(value: float, low: float, high: float) -> float:
+        return (value - low) / (high - low) if high > low else 0.5
+
+    axis = [math.log(value) for value in values] if is_log else values
+    dots = [
+        Dot(
+            name,
+            round(50 + 340 * place(at, min(axis), max(axis)), 1),
+            round(150 - 135 * place(score, min(scores), max(scores)), 1),
+            f"{name}: {metric} {score:.4g} at {value:g}",
+        )
+        for at, (value, score, name) in zip(axis, points, strict=True)
+    ]
+    ends = [f"{value:g}" for value in (min(values), max(values))]
+    return Scatter(
+        key, metric, *ends, *(f"{score:.4g}" for score in (min(scores), max(scores))), is_log, dots
+    )
 
 
 def _weight(difference: Difference) -> tuple[bool, bool, int]:

@@ -348,12 +348,16 @@ RATE_RISES_AGAIN = RunFinding(
     name="rate-rises-again",
     severity="warning",
     when="when a run resumes",
-    seen="a run that is extended resumes with a much higher learning rate than it ended with",
+    seen="a run resumes with a much higher learning rate than it ended with, such as one that is extended",
     why=(
-        "A schedule that came down for the old length is higher again in a longer one, so the loss rises "
-        "first; the result is not that of a run which had this length from the beginning."
+        "The loss rises first, or the run diverges. A schedule that came down for the old length is higher again in "
+        "a longer one; the result is not that of a run which had this length from the beginning."
     ),
-    fix="for a single decline start a new run with this length; inverse_sqrt and constant do not depend on it",
+    fix=(
+        "if the learning rate was changed by mistake, set it back and resume from the checkpoint before; for a single "
+        "decline over another length start a new run, as only inverse_sqrt and constant do not depend on it"
+    ),
+    explains=("S902", "S903", "S904", "S911"),
     home="training/rates.py",
     symptoms=("loss jumps after resuming",),
 )

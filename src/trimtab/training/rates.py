@@ -74,5 +74,6 @@ def rate_jumps(parts: Checked, state: TrainState, last: Mapping[str, Any]) -> It
         return
     yield RATE_RISES_AGAIN.found(
         f"step {state.step} had a learning rate of {before:.2g}, step {state.step + 1} has {now:.2g}: "
-        f"the schedule {schedule.kind} now ends at {parts.recipe.length}"
+        f"step.optimizer.learning_rate is {parts.recipe.step.optimizer.learning_rate:g}, and the schedule "
+        f"{schedule.kind} ends at {parts.recipe.length}"
     )

@@ -189,7 +189,7 @@ class Recorder:
         share = self.parts.clock.share(self.parts.recipe.length, state)
         passed = 60 * self.parts.clock.done("minutes", state)
         left = passed / share - passed if 0 < share <= 1 else None
-        counts = {"clips": state.clips, "skips": state.skips}
+        counts = {"clips": state.clips, "skips": state.skips, "counted": self.parts.recipe.facts.tokens}
         self.progress.step(line | counts, share=min(1.0, share), seconds_left=left)
         return state
 

@@ -4,7 +4,7 @@ import torch
 from tests.training.small_line import small_line
 from trimtab.metrics.chrf import chrf
 from trimtab.tasks.text import sentences as module
-from trimtab.tasks.text.sentences import attention_of, sentences_of
+from trimtab.tasks.text.sentences import attention_of, sentences_of, unit_of
 from trimtab.tasks.text.validation_scores import TranslatedLines
 
 
@@ -68,3 +68,11 @@ def test_a_picture_that_finds_no_memory_ends_no_run(line, monkeypatch):
     parts = line.parts
     assert attention_of(parts, parts.model.eval(), parts.datasets.valid["valid"]) == []
     assert attention_of(parts, torch.nn.Linear(1, 1), parts.datasets.valid["valid"]) == []
+
+
+def test_lines_without_spaces_between_words_are_counted_in_characters():
+    assert unit_of(["the old boat", "a"]) == "words"
+    assert unit_of(["epäjärjestelmällistyttämättömyydellänsäkään on"]) == "characters"
+    assert unit_of(["kolme kissaa juoksee metsässä"]) == "words"
+    assert unit_of(["大きな舵は水をしっかりと保持します。"]) == "characters"
+    assert unit_of([]) == "words"

@@ -139,6 +139,7 @@ FACTS = TaskFacts(
     one_target=True,
     targets="examples",
     each_target="an example",
+    loss_unit="nats per example",
     batches="batches",
     mismatch="`source` names the texts and `target` their labels",
     writes_text=False,

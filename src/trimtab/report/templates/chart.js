@@ -33,10 +33,10 @@ function clock(seconds) {
   return h ? `${h}:${two(m)}:${two(s % 60)}` : `${m}:${two(s % 60)}`;
 }
 
-function along(value, axis) {
+function along(value, axis, targets) {
   if (value === null || value === undefined) return "–";
   if (axis === "seconds") return clock(value);
-  return axis === "step" ? `step ${Math.round(value).toLocaleString("en")}` : `${number(value)} tokens`;
+  return axis === "step" ? `step ${Math.round(value).toLocaleString("en")}` : `${number(value)} ${targets}`;
 }
 
 // An exponential mean that is right from its first point on; gaps stay gaps.
@@ -56,11 +56,13 @@ class Chart {
     this.spec = spec;
     this.page = page;
     this.log = spec.log;
-    // Of several runs the bounds of their guards would lie over one another.
-    this.hidden = new Set(page.data.runs.length > 1 ? spec.series.flatMap((each, n) => (each.bound ? [n] : [])) : []);
+    this.hidden = new Set();
+    this.known = 0;
+    this.hideNew();
     this.at = null;
     this.tablePage = 0;
-    const id = `chart-${spec.key.replace(/[^\w-]/g, "_")}`;
+    const plain = `chart-${spec.key.replace(/[^\w-]/g, "_")}`;
+    const id = document.getElementById(plain) || [...page.charts.values()].some((each) => each.figure.id === plain) ? `${plain}-${page.charts.size}` : plain;
     this.readout = element("div", { class: "readout" });
     this.scale = element("button", { type: "button", onclick: () => this.setLog(!this.log) });
     this.box = element("div", {
@@ -86,6 +88,13 @@ class Chart {
     }, { rootMargin: "300px" }).observe(this.figure);
   }
 
+  // Of many validation sets some are shown when asked for; bounds of the guards of several runs would lie over one another.
+  hideNew() {
+    const many = this.page.data.runs.length > 1;
+    this.spec.series.slice(this.known).forEach((each, n) => { if (each.hidden || (many && each.bound)) this.hidden.add(this.known + n); });
+    this.known = this.spec.series.length;
+  }
+
   // Every series of uPlot with where it comes from. A curve of many steps a point is three: highest, lowest, mean.
   build() {
     const { page, spec } = this;
@@ -98,8 +107,11 @@ class Chart {
       const visible = !this.hidden.has(index);
       const columns = [], weight = isTraining && spec.smooth ? page.smoothing : 0;
       const add = (values, part, options) => {
-        columns.push(this.log ? values.map((v) => (v > 0 ? v : null)) : values);
-        plan.push({ ...base, index, part, ...options, show: visible && options.show !== false });
+        const column = this.log ? values.map((v) => (v > 0 ? v : null)) : values;
+        columns.push(column);
+        // A number between two gaps is on no line.
+        const lone = part === "mean" && !options.points && column.some((v, i) => v !== null && (column[i - 1] ?? null) === null && (column[i + 1] ?? null) === null);
+        plan.push({ ...base, index, part, ...options, lone, show: visible && options.show !== false });
       };
       if (series.highest) {
         add(page.array(series.highest), "highest", { width: 1, alpha: 0.55, show: page.raw });
@@ -133,7 +145,13 @@ class Chart {
   draw() {
     this.isStale = false;
     const { page } = this;
+    this.hideNew();
     const data = this.build();
+    // A live page brings numbers several times a second: the plot stays, with its cursor and a drag that has begun.
+    const marks = [page.data.runs.map((run) => [run.skips.length > 0, Boolean(run.clips)]), this.spec.lines, this.spec.series.map((each) => each.num_odd)];
+    const form = JSON.stringify([this.plan.map(({ series, ...each }) => [each, series.label]), this.bands, marks, this.log, page.along, css("--ink"), page.height(this.spec)]);
+    if (this.plot && form === this.form) return this.renew(data);
+    this.form = form;
     this.data = data;
     const ink = css("--ink-soft"), grid = css("--grid");
     const font = "12px system-ui, sans-serif";
@@ -153,7 +171,7 @@ class Chart {
         show: each.show, stroke: fade(each.colour, each.alpha), width: each.width, dash: each.dash, auto: each.auto !== false,
         // Not everything is measured at each evaluation; a gap in the log of steps is one.
         spanGaps: Boolean(each.points),
-        points: { show: Boolean(each.points), size: 6, fill: each.colour, stroke: each.colour },
+        points: { show: Boolean(each.points || each.lone), size: 6, fill: each.colour, stroke: each.colour, filter: each.lone ? lonePoints : undefined },
       }))],
       bands: this.bands,
       hooks: {
@@ -175,7 +193,19 @@ class Chart {
     if (this.details.open) this.fillTable();
   }
 
-  // The clip line, skipped steps and checkpoints: drawn over the curves, and said in the text beside them.
+  renew(data) {
+    const { plot } = this, at = this.at === null || this.at === undefined ? null : this.data[0][this.at];
+    this.data = data;
+    plot.setData(data);
+    this.at = at === null ? null : data[0].findIndex((x) => x >= at);
+    if (this.at === -1) this.at = null;
+    if (this.at !== null) plot.setCursor({ left: plot.valToPos(data[0][this.at], "x"), top: Math.max(0, plot.cursor.top) });
+    this.say();
+    this.show(this.at);
+    if (this.details.open) this.fillTable();
+  }
+
+  // The clip line, skipped steps and numbers that are not finite: drawn over the curves, and said in the text beside them.
   drawMarks(u) {
     const { ctx, bbox } = u, { page, spec } = this;
     const ratio = devicePixelRatio || 1;
@@ -192,6 +222,17 @@ class Chart {
       ctx.beginPath(); ctx.moveTo(bbox.left, y); ctx.lineTo(bbox.left + bbox.width, y); ctx.stroke();
     }
     ctx.setLineDash([]);
+    spec.series.forEach((series, index) => {
+      if (!series.odd || this.hidden.has(index)) return;
+      ctx.strokeStyle = css("--bad");
+      ctx.lineWidth = 2 * ratio;
+      page.places(page.data.runs[series.run], series.odd).forEach((x) => {
+        const at = u.valToPos(x, "x", true), top = bbox.top + 7 * ratio, size = 4 * ratio;
+        if (at < bbox.left - 5 || at > bbox.left + bbox.width + 5) return;
+        ctx.beginPath(); ctx.moveTo(at - size, top - size); ctx.lineTo(at + size, top + size);
+        ctx.moveTo(at + size, top - size); ctx.lineTo(at - size, top + size); ctx.stroke();
+      });
+    });
     if (spec.key === "loss" || spec.key === "grad_norm") {
       ctx.fillStyle = css("--warn");
       page.data.runs.forEach((run) => page.skipPlaces(run).forEach((x) => {
@@ -227,7 +268,7 @@ class Chart {
     const { page, spec } = this, many = page.data.runs.length > 1;
     this.values = [];
     this.where = element("span", { class: "where" });
-    const buttons = spec.series.map((series, index) => {
+    const buttons = this.buttons = spec.series.map((series, index) => {
       const value = element("span", { class: "value" });
       this.values.push(value);
       const label = many ? `${page.data.runs[series.run].name}, ${series.label}` : series.label;
@@ -236,19 +277,26 @@ class Chart {
       return element("button", { type: "button", class: "key", "aria-pressed": String(!this.hidden.has(index)), onclick: () => {
         this.hidden.has(index) ? this.hidden.delete(index) : this.hidden.add(index);
         this.draw();
-        this.readout.querySelectorAll(".key")[index].focus();
-      } }, swatch, element("bdi", { text: label }), value);
+        this.buttons[index].focus();
+      } }, swatch, element("bdi", { text: label, title: label }), value);
     });
+    const others = buttons.filter((_, index) => spec.series[index].hidden);
+    const more = others.length ? [element("details", { class: "more-keys" }, element("summary", { text: `${others.length} more` }), ...others)] : [];
     const lines = spec.lines.map((line) => element("span", { class: "key line" },
       element("span", { class: "swatch dotted", "aria-hidden": "true" }), element("span", { text: line.label })));
     const skips = (spec.key === "loss" || spec.key === "grad_norm") && page.data.runs.some((run) => run.skips.length)
       ? [element("span", { class: "key line" }, element("span", { class: "mark", "aria-hidden": "true", text: "▲" }), element("span", { text: "skipped step" }))] : [];
     if (spec.key === "grad_norm" && page.data.runs.some((run) => run.clips))
       skips.push(element("span", { class: "key line" }, element("span", { class: "swatch clip", "aria-hidden": "true" }), element("span", { text: "clipped" })));
-    this.readout.replaceChildren(...buttons, ...lines, ...skips, this.where);
+    const odd = spec.series.reduce((sum, each) => sum + (each.num_odd ?? 0), 0);
+    if (odd) skips.push(element("span", { class: "key line" }, element("span", { class: "mark bad", "aria-hidden": "true", text: "✕" }), element("span", { text: `not finite (${odd.toLocaleString("en")})` })));
+    const open = this.readout.querySelector("details")?.open ?? false;
+    this.readout.replaceChildren(...buttons.filter((each) => !others.includes(each)), ...more, ...lines, ...skips, this.where);
+    if (more.length) more[0].open = open;
   }
 
   moved(u) {
+    if (this.isStale) return;  // the cursor of another chart, and this one is out of sight
     const index = u.cursor.idx;
     this.at = index;
     this.show(index);
@@ -266,7 +314,7 @@ class Chart {
       parts[each.index][each.part] = found;
     });
     parts.forEach((part, place) => { this.values[place].textContent = this.words(this.spec.series[place], part, here); });
-    this.where.textContent = index === null || index === undefined ? "" : along(x[here], this.page.along);
+    this.where.textContent = index === null || index === undefined ? "" : along(x[here], this.page.along, this.page.targets);
   }
 
   words(series, part, here) {
@@ -303,7 +351,7 @@ class Chart {
       u.setCursor({ left: u.valToPos(x[place], "x"), top: u.bbox.height / (2 * (devicePixelRatio || 1)) });
       this.at = place;
       this.show(place);
-      this.page.announce(`${along(x[place], this.page.along)}: ${this.spec.series.map((s, n) => `${s.label} ${this.values[n].textContent}`).join("; ")}`);
+      this.page.announce(`${along(x[place], this.page.along, this.page.targets)}: ${this.spec.series.map((s, n) => `${s.label} ${this.values[n].textContent}`).join("; ")}`);
     };
     const act = {
       ArrowLeft: () => go(here - step), ArrowRight: () => go(here + step), Home: () => go(first), End: () => go(last),
@@ -319,9 +367,10 @@ class Chart {
     const told = this.spec.series.filter((s) => !s.bound).map((series) => {
       const values = this.page.array(series.mean).filter((v) => v !== null);
       const tops = this.page.array(series.highest ?? series.mean).filter((v) => v !== null);
-      if (!values.length) return `${series.label}: no numbers`;
+      const odd = series.num_odd ? `; ${series.num_odd.toLocaleString("en")} not finite` : "";
+      if (!values.length) return `${series.label}: no numbers${odd}`;
       const most = tops.reduce((a, b) => Math.max(a, b), -Infinity), least = values.reduce((a, b) => Math.min(a, b), Infinity);
-      return `${series.label}: from ${number(values[0])} to ${number(values.at(-1))}, lowest ${number(least)}, highest ${number(most)}`;
+      return `${series.label}: from ${number(values[0])} to ${number(values.at(-1))}, lowest ${number(least)}, highest ${number(most)}${odd}`;
     });
     this.text.textContent = `${told.join(". ")}. Arrow keys move the cursor.`;
   }
@@ -334,25 +383,33 @@ class Chart {
     this.tablePage = Math.min(this.tablePage, pages - 1);
     const begin = first + this.tablePage * ROWS_OF_A_PAGE;
     const name = (each) => `${this.page.data.runs.length > 1 ? `${this.page.data.runs[each.series.run].name} ` : ""}${each.series.label}${each.part === "mean" || each.part === "single" ? (each.part === "mean" && each.series.axis === "steps" && this.page.smoothing && !each.series.bound ? " smoothed" : "") : ` ${each.part}`}`;
-    const head = element("tr", {}, element("th", { scope: "col", text: { step: "step", tokens: "target tokens", seconds: "time" }[this.page.along] }),
+    const head = element("tr", {}, element("th", { scope: "col", text: { step: "step", tokens: this.page.targets, seconds: "time" }[this.page.along] }),
       ...this.plan.map((each) => element("th", { scope: "col", class: "num", text: name(each) })));
     const rows = [];
     for (let i = begin; i <= Math.min(last, begin + ROWS_OF_A_PAGE - 1); i++)
       rows.push(element("tr", {}, element("th", { scope: "row", text: this.page.along === "seconds" ? clock(x[i]) : number(x[i]) }),
         ...this.plan.map((_, place) => element("td", { class: "num", text: this.data[place + 1][i] == null ? "" : number(this.data[place + 1][i], 6) }))));
     const turn = (by) => () => { this.tablePage += by; this.fillTable(); this.table.focus(); };
+    const held = [...this.table.querySelectorAll("button")].indexOf(document.activeElement);
     this.table.replaceChildren(
       element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)),
       element("p", { class: "pages" },
         element("button", { type: "button", text: "Earlier rows", disabled: this.tablePage === 0, onclick: turn(-1) }),
         element("span", { text: ` ${this.tablePage + 1} of ${pages} ` }),
         element("button", { type: "button", text: "Later rows", disabled: this.tablePage >= pages - 1, onclick: turn(1) })));
+    if (held >= 0) this.table.querySelectorAll("button")[held].focus();
   }
 
   resize() {
     if (this.plot && !this.isStale && this.box.clientWidth > 0 && this.box.clientWidth !== this.plot.width)
       this.plot.setSize({ width: this.box.clientWidth, height: this.page.height(this.spec) });
   }
+}
+
+// The places of numbers that have a gap on both sides; undefined is a place of another curve.
+function lonePoints(u, series) {
+  const column = u.data[series], places = column.flatMap((v, i) => (v === undefined ? [] : [i]));
+  return places.filter((at, n) => column[at] !== null && (column[places[n - 1]] ?? null) === null && (column[places[n + 1]] ?? null) === null);
 }
 
 function nearest(column, here, reach) {

@@ -2,25 +2,23 @@
 // The page around the charts: arrays, axes, zoom, controls, and what is new on a live page.
 
 class Page {
-  constructor(data) {
+  constructor() {
     this.charts = new Map();
     this.along = "step";
     this.smoothing = 0.6;
     this.raw = true;
     this.span = null;
-    this.take(data);
   }
 
-  take(data) {
+  // Both at once: numbers of one state must never be looked up in the bytes of another.
+  async take(data) {
+    const bytes = await unpacked(data.data);
+    this.bytes = bytes;
     this.data = data;
+    const targets = new Set(data.runs.map((run) => run.targets));
+    this.targets = targets.size === 1 ? [...targets][0] : "targets";
     this.arrays = new Map();
     this.axes = new Map();
-  }
-
-  async decode() {
-    const packed = Uint8Array.from(atob(this.data.data), (each) => each.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-    this.bytes = new Uint8Array(await new Response(stream).arrayBuffer());
   }
 
   // Bytes lie by weight: first the lowest of each number, then the next.
@@ -48,11 +46,14 @@ class Page {
     return this.axes.get(place.at);
   }
 
-  skipPlaces(run) {
+  skipPlaces(run) { return this.places(run, run.skips.map(([step]) => step)); }
+
+  // Where steps are on the axis.
+  places(run, chosen) {
+    if (this.along === "step") return chosen;
     if (!run.axes.steps) return [];
-    if (this.along === "step") return run.skips.map(([step]) => step);
     const steps = this.array(run.axes.steps.step), x = this.axis(run, "steps");
-    return run.skips.map(([step]) => x[Math.max(0, steps.findIndex((each) => each >= step))]);
+    return chosen.map((step) => x[Math.max(0, steps.findIndex((each) => each >= step))]);
   }
 
   range(low, high) {
@@ -85,7 +86,7 @@ class Page {
       if (chart.details.open) chart.fillTable();
     }
     this.tellResolution();
-    this.announce(this.span ? `showing ${along(first, this.along)} to ${along(last, this.along)}` : "showing the whole run");
+    this.announce(this.span ? `showing ${along(first, this.along, this.targets)} to ${along(last, this.along, this.targets)}` : "showing the whole run");
   }
 
   zoomAt(middle, factor) {
@@ -168,12 +169,12 @@ class Page {
         if (answer.status === 200) {
           tag = answer.headers.get("etag") ?? "";
           const news = await answer.json();
-          this.take(news.curves);
-          await this.decode();
+          await this.take(news.curves);
           this.draw();
-          for (const [name, html] of Object.entries(news.sections)) this.replace(name, html);
-          document.documentElement.dataset.newest = news.newest;
+          this.news = news;
         }
+        for (const [name, html] of Object.entries(this.news.sections)) this.replace(name, html);
+        if (answer.status === 200) document.documentElement.dataset.newest = this.news.newest;
         told.textContent = "live";
         told.className = "live";
       } catch {
@@ -184,25 +185,65 @@ class Page {
     }
   }
 
-  // The server escapes what comes from data, as in the page itself. What is open stays open.
+  // The server escapes what comes from data, as in the page itself. What is open stays open, what was scrolled stays
+  // where it was, and the keyboard stays where it is. While text of the part is selected, it waits.
   replace(name, html) {
-    const part = document.querySelector(`[data-part="${name}"]`);
+    const part = document.querySelector(`[data-part="${name}"]`), chosen = getSelection();
     if (!part || this.shown?.[name] === html) return;
+    if (chosen && !chosen.isCollapsed && part.contains(chosen.anchorNode)) return;
     (this.shown ??= {})[name] = html;
-    const open = [...part.querySelectorAll("details")].map((each) => each.open);
+    const before = new Map(named(part).map(([key, each]) => [key, { open: each.open, left: each.scrollLeft, top: each.scrollTop }]));
+    const held = named(part).find(([, each]) => each === document.activeElement)?.[0];
+    const sorted = [...part.querySelectorAll("table.sortable")].map((each) => {
+      const head = each.querySelector("[aria-sort]");
+      return head ? [head.cellIndex, head.getAttribute("aria-sort")] : null;
+    });
     part.innerHTML = html;
-    part.querySelectorAll("details").forEach((each, n) => { each.open = open[n] ?? each.open; });
+    [...part.querySelectorAll("table.sortable")].forEach((each, n) => {
+      if (!sorted[n]) return;
+      const button = each.tHead.rows[0].cells[sorted[n][0]]?.querySelector("button");
+      button?.click();
+      if (sorted[n][1] === "descending") button?.click();
+    });
+    for (const [key, each] of named(part)) {
+      const old = before.get(key);
+      if (!old) continue;
+      if (each.tagName === "DETAILS") each.open = old.open;
+      each.scrollLeft = old.left;
+      each.scrollTop = old.top;
+      if (key === held) each.focus({ preventScroll: true });
+    }
   }
+}
+
+async function unpacked(text) {
+  const packed = Uint8Array.from(atob(text), (each) => each.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// What can be opened, scrolled or focused in a part, each by its words: others may come before it.
+function named(part) {
+  const seen = new Map();
+  return [...part.querySelectorAll("details, summary, a, button, pre, [tabindex]")].map((each) => {
+    const words = each.dataset.key ?? each.closest("[data-key]")?.dataset.key ?? "";
+    const own = each.getAttribute("aria-label") ?? (each.tagName === "PRE" ? "" : (each.querySelector("summary") ?? each).textContent.replace(/[\d.,]+/g, "").slice(0, 80));
+    const key = `${each.tagName} ${words} ${own}`, times = seen.get(key) ?? 0;
+    seen.set(key, times + 1);
+    return [`${key} ${times}`, each];
+  });
 }
 
 let trimtabPage;
 async function start() {
-  const page = (trimtabPage = new Page(JSON.parse(document.getElementById("report-data").textContent)));
-  await page.decode();
+  const page = (trimtabPage = new Page());
+  await page.take(JSON.parse(document.getElementById("report-data").textContent));
   page.controls();
   page.draw();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
   if (page.data.live) page.follow();
 }
 
-start();
+start().catch((error) => {
+  document.getElementById("charts").replaceChildren(element("p", { class: "note", text: `The curves cannot be drawn: ${error.message}. They need a browser of 2023 or later; the rest of the page does not.` }));
+});

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.data.valid_set import spread
 from trimtab.evaluation.score_rows import score_rows, total
 from trimtab.metrics.catalogue import OF_READINGS
-from trimtab.metrics.metric import Readings
+from trimtab.metrics.metric import Readings, edit_distance
 from trimtab.model.attention_cached import at_any_length
 from trimtab.step.precision import autocast
 from trimtab.tasks.images.pixels import from_row
@@ -25,6 +26,9 @@ from trimtab.tasks.recognition.model import LineReader
 from trimtab.tasks.recognition.reading import read_all
 from trimtab.tasks.task import ExampleLosses, Moment, Validated
 from trimtab.tasks.text.diagnose import loss_not_finite
+
+MOST_SHOWN, MOST_CHARACTERS = 8, 600
+"""Lines with their text, of the worst and of the best each, and how much of each text."""
 
 
 def loss_of(parts: Any, model: LineReader, valid: ImageSet) -> float:
@@ -67,7 +71,36 @@ def validated(parts: Any, model: LineReader, valid: ImageSet, moment: Moment) ->
         for number in shown
     ]
     picture = sheet_of([line_image(valid.images.row(int(lines[number]))) for number in shown], columns=1)
-    return Validated(scores, samples=samples, picture=picture)
+    numbers = [int(line) for line in lines]
+    sentences = lines_of(given, numbers, valid.places) if moment.first else None
+    return Validated(scores, samples=samples, picture=picture, sentences=sentences)
+
+
+def lines_of(given: Readings, lines: Sequence[int], places: Sequence[str]) -> dict[str, Any]:
+    """The line of `sentences.jsonl` for an evaluation, without step and set: the length of each text, the share of its
+    characters that were read, in percent, and the texts of the worst and the best."""
+    pairs = list(zip(given.outputs, given.references, strict=True))
+    scores = [
+        round(100 * max(0.0, 1 - edit_distance(output, reference) / max(1, len(reference))), 1)
+        for output, reference in pairs
+    ]
+    order = sorted(range(len(pairs)), key=lambda i: (scores[i], lines[i]))
+    shown = min(MOST_SHOWN, len(order) // 2)
+
+    def text(i: int) -> dict[str, Any]:
+        output, reference = (each[:MOST_CHARACTERS] for each in pairs[i])
+        known = {"source": places[lines[i]], "output": output, "reference": reference}
+        return {"line": lines[i] + 1, "score": scores[i], **known}
+
+    return {
+        "metric": "characters read, %",
+        "unit": "characters",
+        "lines": [line + 1 for line in lines],
+        "words": [len(reference) for _, reference in pairs],
+        "scores": scores,
+        "worst": [text(i) for i in order[:shown]],
+        "best": [text(i) for i in reversed(order[len(order) - shown :])],
+    }
 
 
 def line_image(row: np.ndarray) -> Image.Image:

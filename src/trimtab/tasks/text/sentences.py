@@ -21,6 +21,9 @@ from trimtab.types import PackedBatch
 MOST_SHOWN = 8
 """Lines with their text, of the worst and of the best each."""
 MOST_CHARACTERS = 600
+LONGEST_WORD = 14
+"""Characters between spaces, on average, up to which a text is taken to have spaces between words. Finnish and Turkish
+have about 8."""
 ATTENDED, LONGEST_ATTENDED = 3, 32
 """Sentences whose attention is kept, and the most tokens of a side."""
 
@@ -34,15 +37,24 @@ def sentences_of(parts: Any, model: Any, valid: ValidSet, found: TranslatedLines
     ]
     order = sorted(range(len(scores)), key=lambda i: (scores[i], found.lines[i]))
     shown = min(MOST_SHOWN, len(order) // 2)
+    unit = unit_of(found.sources)
     return {
         "metric": "chrf",
+        "unit": unit,
         "lines": [line + 1 for line in found.lines],
-        "words": [len(source.split()) or len(source) for source in found.sources],
+        "words": [len(source.split()) if unit == "words" else len(source) for source in found.sources],
         "scores": scores,
         "worst": [_text(found, scores, i) for i in order[:shown]],
         "best": [_text(found, scores, i) for i in reversed(order[len(order) - shown :])],
         "attention": attention_of(parts, model, valid),
     }
+
+
+def unit_of(sources: Sequence[str]) -> str:
+    """What the length of a line is counted in: words, or characters where the language puts no spaces between words."""
+    characters = sum(len(source) for source in sources)
+    spaces = sum(len(source.split()) for source in sources)
+    return "words" if characters <= LONGEST_WORD * max(1, spaces) else "characters"
 
 
 def _text(found: TranslatedLines, scores: Sequence[float], i: int) -> dict[str, Any]:
