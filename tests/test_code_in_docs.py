@@ -1,7 +1,8 @@
 """Code of the README and the pages of docs/: recipes load, calls of trimtab fit its functions, keys exist.
 
 A block that is no recipe, or needs a model that tests do not have, says so in a comment above it: `<!-- not a recipe:
-... -->`, `<!-- not loaded: ... -->`, whose keys are looked at, and `<!-- not run: ... -->`. Pages that `tools/write_pages.py` writes are tested where their text comes from.
+... -->`, or `<!-- not loaded: ... -->`, whose keys are looked at. Pages that `tools/write_pages.py` writes are tested
+where their text comes from.
 """
 
 import ast
@@ -12,7 +13,6 @@ import tomllib
 from importlib import import_module
 from pathlib import Path
 
-import pytest
 from ruamel.yaml import YAML
 
 from tests.for_each import for_each
@@ -83,13 +83,14 @@ def test_a_block_of_yaml_is_a_recipe_or_says_what_it_is(page, block):
         components = ("model.directions.", "model.encoder_components.", "model.decoder_components.")
         assert [key for key in keys_of(tree) if key not in KNOWN and not key.startswith(components)] == []
         return
-    tasks = [tree["task"]] if "task" in tree else ["translation", "language_model"]
     errors = []
-    for task in tasks:
+    for task in [tree["task"]] if "task" in tree else ["translation", "language_model"]:
         try:
-            return load_recipe(completed(tree, task)) and None
+            assert load_recipe(completed(tree, task)).recipe.task == task
         except InputError as error:
             errors.append(error)
+        else:
+            return
     raise ExceptionGroup("a recipe of none of these tasks", errors)
 
 

@@ -36,30 +36,30 @@ class Page(NamedTuple):
 PAGES = {
     "trimtab": Page(
         "Python API: trimtab",
-        "The commands as typed functions, and the models that they give. `import trimtab` loads neither PyTorch nor NumPy; a "
-        "function loads what it needs when it is first used. Wrong input raises `trimtab.errors.InputError`.",
+        "The commands as typed functions, and the models that they give. `import trimtab` loads neither PyTorch nor "
+        "NumPy; a function loads what it needs when it is first used. Wrong input raises `trimtab.errors.InputError`.",
         trimtab.HOMES,
         "trimtab",
     ),
     "parts": Page(
         "Python API: trimtab.parts",
-        "Parts for your own training loop. [Functions for your own training loop](../functions.md) shows each in an example "
-        "that runs.",
+        "Parts for your own training loop. [Functions for your own training loop](../functions.md) shows each in an "
+        "example that runs.",
         parts.HOMES,
         "trimtab.parts",
     ),
     "guard": Page(
         "Python API: trimtab.guard",
-        "The verdict on a step before the update, in any training loop. [Guard your training loop](../how_to/guard.md) shows "
-        "how to use it.",
+        "The verdict on a step before the update, in any training loop. [Guard your training loop](../how_to/guard.md) "
+        "shows how to use it.",
         GUARD,
         "trimtab.guard",
     ),
 }
 RETURNED = Page(
     "Python API: what functions return",
-    "The classes of what the functions of [trimtab](trimtab.md), [trimtab.parts](parts.md) and [trimtab.guard](guard.md) "
-    "return. You get them from these functions; import them for annotations.",
+    "The classes of what the functions of [trimtab](trimtab.md), [trimtab.parts](parts.md) and "
+    "[trimtab.guard](guard.md) return. You get them from these functions; import them for annotations.",
     {},
     "",
 )

@@ -1,5 +1,5 @@
-"""Finds broken links, pages that no link leads to or that have no place in the site's navigation, and text that a browser
-would take for HTML.
+"""Finds broken links, pages that no link leads to or that have no place in the site's navigation, and text that a
+browser would take for HTML.
 
     python tools/check_docs.py
 

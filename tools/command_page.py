@@ -26,7 +26,8 @@ def _lines() -> Iterator[str]:
     yield from ("# Commands", "", "<!-- Written by tools/write_pages.py from the commands. -->", "")
     yield (
         "`trimtab COMMAND -h` prints what this page has of a command. Exit codes are the same for all of them "
-        "([list](how_it_works.md#exit-codes)); recipe keys can be set as `KEY=VALUE` after the recipe ([all keys](recipe.md))."
+        "([list](how_it_works.md#exit-codes)); recipe keys can be set as `KEY=VALUE` after the recipe "
+        "([all keys](recipe.md))."
     )
     names = [name for name in root.list_commands(context) if not root.get_command(context, name).hidden]
     for title, those in commands_by_group(names).items():

@@ -50,7 +50,7 @@ def test_a_sound_documentation_has_no_problems(written):
         ("docs/a.md", "# A\n\n[x](how_to/b.md#three)\n", "docs/a.md: how_to/b.md#three has no such heading"),
         ("docs/a.md", "# A\n\n[x](#b)\n", "docs/a.md: #b has no such heading"),
         ("docs/a.md", "# A\n\n![x](j.png)\n", "docs/a.md: j.png does not exist"),
-        ("docs/a.md", "# A\n\n[x](../../../etc/passwd)\n", "docs/a.md: ../../../etc/passwd leads out of the repository"),
+        ("docs/a.md", "# A\n\n[x](../../../x.md)\n", "docs/a.md: ../../../x.md leads out of the repository"),
         ("docs/a.md", "# A\n\nat <steps>\n", "docs/a.md: <steps> is not shown: write it as code, or with &lt;"),
         ("docs/README.md", "# F\n\n[b](how_to/b.md#two-words)\n", "docs/a.md: no page links to it"),
         ("docs/rules/S1.md", "# S1\n\n[a](../a.md)\n", "docs/rules/S1.md: no page links to it"),
@@ -64,8 +64,8 @@ def test_each_kind_of_problem_is_found(written, name, text, said):
 
 
 def test_links_in_code_and_comments_are_none():
-    text = "`[a](b)` <!-- [c](d) -->\n\n```\n[e](f)\n```\n\n[g `h`](i) ``[`x`](y)`` [![k](l)](m)\n"
-    assert pages.links(text) == ["i", "l"] or pages.links(text) == ["i", "m"]
+    text = "`[a](b)` <!-- [c](d) -->\n\n```\n[e](f)\n```\n\n[g `h`](i) ``[`x`](y)`` [k](m)\n"
+    assert pages.links(text) == ["i", "m"]
     assert pages.rewritten("[a](b#c) `[d](e)`", lambda each: f"x/{each}") == "[a](x/b#c) `[d](e)`"
 
 
@@ -77,7 +77,10 @@ def test_a_rewritten_page_is_the_same_but_for_its_links():
 
 def test_an_anchor_is_right_for_both_readers():
     text = "# A `b` c\n\n## Same\n\n## Same\n\n## Déjà vu\n\n## a, b & c\n"
-    assert pages.anchors(text) == {"a-b-c", "same"}  # of the others GitHub and Python-Markdown make two anchors
+    assert pages.anchors(text) == {
+        "a-b-c",
+        "same",
+    }  # of the others GitHub and Python-Markdown make two anchors
 
 
 def test_blocks_have_their_language_their_line_and_the_comments_above():

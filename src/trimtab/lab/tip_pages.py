@@ -1,4 +1,4 @@
-"""The pages of the tips: from each claim of the seed documents to the rule, the guard, the part or the verdict on it."""
+"""The pages of the tips: from each claim of a seed document to its rule, guard, part or verdict."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +14,8 @@ ABOUT = {
     "S1": "The documentation of Mammoth, a toolkit that trains many translation directions at once from shared and own "
     "components.",
     "S2": "A list of tricks that save memory or time: optimizers, adapters, precision, schedules, data loading.",
-    "S3": "How transformers are trained in practice, with images as the example: schedules, clipping, augmentation, positions.",
+    "S3": "How transformers are trained in practice, with images as the example: schedules, clipping, "
+    "augmentation, positions.",
     "S4": "What keeps large models from diverging: clipping, muP, norms, z-loss, skipped steps, rolling back.",
 }
 """What each document is about."""
@@ -52,8 +53,8 @@ def _list(codes: Mapping[str, Sequence[str]], verdicts: Mapping[str, Mapping[str
         yield f"| [{seed}: {title}](tips/{seed}.md) | {len(tips)} | {coded} | {parts} | {len(tested)} | {open_ones} |"
     yield ""
     yield (
-        "The claims with none of these are questions for an experiment, statements about systems as a whole, advice, or "
-        "about kinds of training that are not read here; each row says which."
+        "The claims with none of these are questions for an experiment, statements about systems as a whole, advice, "
+        "or about kinds of training that are not read here; each row says which."
     )
     yield from ("", "What the literature says of the claims:", "", "| evidence | claims |", "| --- | --- |")
     states = [tip.status for tip in all_tips()]
@@ -73,8 +74,8 @@ def _document(
     )
     yield ""
     yield (
-        "Evidence is what the literature says of the claim as it is worded. A code is a rule of `trimtab check` or what "
-        "a run reports; a key is a setting of a [recipe](../recipe.md); a verdict is that of an "
+        "Evidence is what the literature says of the claim as it is worded. A code is a rule of `trimtab check` or "
+        "what a run reports; a key is a setting of a [recipe](../recipe.md); a verdict is that of an "
         "[experiment](../lab.md). [All documents](../tips.md)."
     )
     yield from ("", "| tip | claim | kind | evidence | made real by |", "| --- | --- | --- | --- | --- |")

@@ -18,7 +18,8 @@ def test_the_pages_in_docs_are_those_of_the_rules():
 
 
 def test_a_browser_shows_what_a_terminal_does():
-    text = "> <steps> and `<b>`\n\n```yaml\na: <c>\n```\n\n<https://a.b>\n\nMakes real: S0-01, S4-07 of [the tips](../tips.md).\n"
+    text = "> <steps> and `<b>`\n\n```yaml\na: <c>\n```\n\n<https://a.b>\n\n"
+    text += "Makes real: S0-01, S4-07 of [the tips](../tips.md).\n"
     assert for_browsers(text) == (
         "> &lt;steps> and `<b>`\n\n```yaml\na: <c>\n```\n\n<https://a.b>\n\n"
         "Makes real: [S0-01](../tips/S0.md), [S4-07](../tips/S4.md).\n"

@@ -1,4 +1,4 @@
-"""What becomes of every tip of the seed documents, from `tips.tsv` beside this file; `lab/tip_pages.py` writes the pages."""
+"""What becomes of every tip of the seed documents, from `tips.tsv` beside this file. `lab/tip_pages.py` shows it."""
 
 from functools import cache
 from pathlib import Path
