@@ -104,7 +104,7 @@ def read_placement(path: Path, instance: Instance) -> Placement:
     ranks = cast("dict[str, Any]", read).get("ranks") if isinstance(read, dict) else read
     if problems := list(_problems(ranks, instance)):
         raise InputError(*problems)
-    numbers = {task.name: number for number, task in enumerate(instance.tasks)}
+    numbers = {direction.name: number for number, direction in enumerate(instance.tasks)}
     return Placement(
         instance,
         tuple(
@@ -119,7 +119,7 @@ def read_placement(path: Path, instance: Instance) -> Placement:
 
 
 def _problems(ranks: Any, instance: Instance) -> Iterator[Problem]:
-    known = [task.name for task in instance.tasks]
+    known = [direction.name for direction in instance.tasks]
     if not isinstance(ranks, list) or len(cast("list[Any]", ranks)) != instance.ranks:
         got = f"{len(cast('list[Any]', ranks))} ranks" if isinstance(ranks, list) else type(ranks).__name__
         yield Problem(

@@ -86,7 +86,7 @@ class _Cutter:
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
         bits = {name: 1 << number for number, name in enumerate(instance.bytes_of)}
-        self.masks = [sum(bits[name] for name in task.needs) for task in instance.tasks]
+        self.masks = [sum(bits[name] for name in direction.needs) for direction in instance.tasks]
         self.sizes = {bits[name]: size for name, size in instance.bytes_of.items()}
         self.bytes_of_mask: dict[int, int] = {0: 0}
         self.least = EVEN * instance.work
@@ -113,23 +113,23 @@ class _Cutter:
         ranks = list[dict[int, float]]([{} for _ in range(self.instance.ranks)])
         rank, room, held, ahead = 0, limit, 0, self.instance.work
         last = len(ranks) - 1
-        for task in line:
-            left, mask = self.instance.tasks[task].work, self.masks[task]
+        for direction in line:
+            left, mask = self.instance.tasks[direction].work, self.masks[direction]
             if snaps and held and mask & ~held and rank < last and ahead <= (last - rank) * limit:
                 rank, room, held = rank + 1, limit, 0
             while left > self.least:
                 if room <= self.least and rank < last:
                     rank, room, held = rank + 1, limit, 0
                 part = left if rank == last else min(left, room)
-                ranks[rank][task] = part
+                ranks[rank][direction] = part
                 held |= mask
                 left, room, ahead = left - part, room - part, ahead - part
         return ranks
 
     def _mask(self, rank: dict[int, float]) -> int:
         mask = 0
-        for task in rank:
-            mask |= self.masks[task]
+        for direction in rank:
+            mask |= self.masks[direction]
         return mask
 
     def _bytes(self, mask: int) -> int:
@@ -149,7 +149,8 @@ class _Search:
         self.loads = [fsum(rank.values()) for rank in work]
         self.held = [set(instance.needed(list(rank))) for rank in work]
         self.open = [
-            {rank for rank, held in enumerate(self.held) if task.needs <= held} for task in instance.tasks
+            {rank for rank, held in enumerate(self.held) if direction.needs <= held}
+            for direction in instance.tasks
         ]
         """The ranks that hold all that a task needs."""
         self.least = EVEN * instance.work
@@ -173,7 +174,11 @@ class _Search:
     def _gain(self, pair: tuple[int, str]) -> tuple[int, float, int, str]:
         """The largest component first, and of equal ones that with the least work on its rank."""
         rank, name = pair
-        used = fsum(part for task, part in self.work[rank].items() if name in self.instance.tasks[task].needs)
+        used = fsum(
+            part
+            for direction, part in self.work[rank].items()
+            if name in self.instance.tasks[direction].needs
+        )
         return (-self.instance.bytes_of[name], used, rank, name)
 
     def _take(self, rank: int, name: str) -> bool:
@@ -184,14 +189,16 @@ class _Search:
             for number in range(len(self.open))
             if rank in self.open[number] and name in self._needs(number)
         ]
-        moved = {task: part for task, part in self.work[rank].items() if name in self._needs(task)}
-        if not all(self.open[task] - {rank} for task in moved):
+        moved = {
+            direction: part for direction, part in self.work[rank].items() if name in self._needs(direction)
+        }
+        if not all(self.open[direction] - {rank} for direction in moved):
             return False
         for number in closed:
             self.open[number].discard(rank)
-        for task, part in moved.items():
-            self._add(rank, task, -part)
-        if all(self._put(task, part) for task, part in moved.items()):
+        for direction, part in moved.items():
+            self._add(rank, direction, -part)
+        if all(self._put(direction, part) for direction, part in moved.items()):
             for touched in {rank, *self.before}:
                 self._forget_unused(touched)
             return True
@@ -201,8 +208,8 @@ class _Search:
             self.open[number].add(rank)
         return False
 
-    def _needs(self, task: int) -> frozenset[str]:
-        return self.instance.tasks[task].needs
+    def _needs(self, direction: int) -> frozenset[str]:
+        return self.instance.tasks[direction].needs
 
     def _forget_unused(self, rank: int) -> None:
         """A rank holds what its tasks need and nothing else."""
@@ -211,29 +218,31 @@ class _Search:
             if rank in ranks and not self._needs(number) <= held:
                 ranks.discard(rank)
 
-    def _add(self, rank: int, task: int, part: float) -> None:
+    def _add(self, rank: int, direction: int, part: float) -> None:
         """Adds to the work of a rank, or takes away where `part` is negative."""
         if rank not in self.before:
             self.before[rank] = dict(self.work[rank])
-        left = self.work[rank].get(task, 0.0) + part
+        left = self.work[rank].get(direction, 0.0) + part
         if left > self.least:
-            self.work[rank][task] = left
+            self.work[rank][direction] = left
         else:
-            self.work[rank].pop(task, None)
+            self.work[rank].pop(direction, None)
         self.loads[rank] += part
 
-    def _put(self, task: int, part: float) -> bool:
+    def _put(self, direction: int, part: float) -> bool:
         """Whether all of a part of a task found a place."""
         while part > self.least:
-            path = self._path(task)
+            path = self._path(direction)
             if path is None:
                 return False
             part -= self._push(part, path)
         return True
 
-    def _path(self, task: int) -> list[tuple[int, int]] | None:
+    def _path(self, direction: int) -> list[tuple[int, int]] | None:
         """The shortest way to a rank with room: each rank with the task that comes to it, from the rank before it."""
-        came: dict[int, tuple[int | None, int]] = dict.fromkeys(sorted(self.open[task]), (None, task))
+        came: dict[int, tuple[int | None, int]] = dict.fromkeys(
+            sorted(self.open[direction]), (None, direction)
+        )
         waiting = deque(came)
         while waiting:
             rank = waiting.popleft()

@@ -37,7 +37,7 @@ class Instance:
     @property
     def work(self) -> float:
         """Of all tasks in a step."""
-        return math.fsum(task.work for task in self.tasks)
+        return math.fsum(direction.work for direction in self.tasks)
 
     @property
     def capacity(self) -> float:
@@ -96,14 +96,14 @@ def least_communicated(instance: Instance) -> int:
     """No placement within the slack communicates less: the work of the tasks of a component needs so many ranks."""
     total = 0
     for name, size in instance.bytes_of.items():
-        work = math.fsum(task.work for task in instance.tasks if name in task.needs)
+        work = math.fsum(direction.work for direction in instance.tasks if name in direction.needs)
         total += _sent(size, math.ceil(work / instance.capacity - EVEN))
     return total
 
 
 def data_parallel(instance: Instance) -> Placement:
     """Every task on every rank: the placement that needs no plan."""
-    share = {number: task.work / instance.ranks for number, task in enumerate(instance.tasks)}
+    share = {number: direction.work / instance.ranks for number, direction in enumerate(instance.tasks)}
     return Placement(instance, (share,) * instance.ranks)
 
 
