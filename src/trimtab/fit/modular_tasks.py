@@ -56,7 +56,7 @@ def instance_of(recipe: Recipe, folder: Path, *, ranks: int) -> Instance:
     shares = shares_of(recipe, folder)
     used = {name: frozenset(_used(model, name)) for name in model.directions}
     names = _named(model, used)
-    tasks, sizes = [], dict[str, int]()
+    tasks, sizes = list[TaskToPlace](), dict[str, int]()
     for name in model.directions:
         route = model.route(name)
         depth = {side: sum(len(part.numbers) for part in getattr(route, side)) for side in SIDES}
@@ -134,7 +134,7 @@ def _problems(ranks: Any, instance: Instance) -> Iterator[Problem]:
         if not isinstance(rank, dict) or not rank:
             yield Problem(
                 what=f"--placement: rank {number} has no work",
-                got=repr(rank)[:80],
+                got=repr(cast("Any", rank))[:80],
                 allowed="an object with the share of each direction on this rank",
                 fix="give it a share of a direction, or plan for fewer GPUs",
             )
@@ -178,7 +178,8 @@ def _used(model: ModularModel, direction: str) -> Iterator[tuple[Side, str, int]
     """Every layer that a direction runs through."""
     for side in SIDES:
         for part in model.layers(direction, side):
-            yield from ((side, part.component, number) for number in part.numbers)
+            for number in part.numbers:
+                yield side, part.component, number
 
 
 def _named(

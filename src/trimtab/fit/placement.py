@@ -46,7 +46,7 @@ class Instance:
 
     def needed(self, tasks: Sequence[int]) -> frozenset[str]:
         """The components of these tasks."""
-        return frozenset().union(*(self.tasks[each].needs for each in tasks))
+        return frozenset[str]().union(*(self.tasks[each].needs for each in tasks))
 
 
 @dataclass(frozen=True, slots=True)
