@@ -56,6 +56,15 @@ report-browser *arguments:
     npm install --no-save --no-package-lock axe-core@4.14.1
     pytest -q -n 0 -m slow tests/report/test_browser.py {{arguments}}
 
+# The documentation as a site in build/site/html; needs `pip install -e ".[docs]"`.
+site *arguments:
+    python tools/build_site.py {{arguments}}
+
+# The built site in Chromium: links, requests, axe-core and the keyboard; needs what `report-browser` needs.
+site-check *arguments: site
+    npm install --no-save --no-package-lock axe-core@4.14.1
+    python tools/check_site.py --out benchmarks/site.json {{arguments}}
+
 # The measurements of the README that any machine can make, in minutes; needs transformers and accelerate too.
 benchmarks:
     mkdir -p {{results}}

@@ -112,6 +112,7 @@ def test_extras_are_read_from_metadata() -> None:
         [
             "pydantic<3,>=2.10",
             "pytest>=8; extra == 'dev'",
+            "zensical>=0.0.73; extra == 'docs'",
             'numpy>=1.26; extra == "train"',
             "trimtab[train]; extra == 'all'",
             "no-such-package>=1 ; extra == 'odd'",

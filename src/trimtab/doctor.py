@@ -24,7 +24,8 @@ DRIVER_S = 5.0
 """`nvidia-smi` takes some 50 ms; on a machine with a broken driver it may never end."""
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*([^;]*)(?:;\s*(.*))?")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
-FOR_DEVELOPERS = "dev"
+FOR_DEVELOPERS = ("dev", "docs")
+"""Extras that nobody needs to train, which the page leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,8 @@ def render(found: Diagnosis) -> str:
             f"{each.name} {each.installed or 'missing'}{f' (needs {each.needed})' if each.needed else ''}"
             for each in extra.missing
         )
-        lines.append(f"  {'yes' if not lacks else 'no ':<4}{extra.name:<12}{lacks or has}")
+        told = "; ".join(filter(None, [lacks, has]))
+        lines.append(f"  {'yes' if not lacks else 'no ':<4}{extra.name:<12}{told}")
         if lacks:
             lines.append(f"      {'':<12}{install_command(extra.name)}")
     return "\n".join(lines)
@@ -166,12 +168,12 @@ def install_command(extra: str) -> str:
 
 
 def extras_of(requirements: Sequence[str]) -> tuple[Extra, ...]:
-    """The extras that metadata names, each with its packages; that for developing trimtab is left out."""
+    """The extras that metadata names, each with its packages; those for developing trimtab are left out."""
     found: dict[str, list[Package]] = {}
     for text in requirements:
         match = _REQUIREMENT.fullmatch(text.strip())
         extra = _EXTRA.search(match[3] or "") if match else None
-        if match is None or extra is None or extra[1] == FOR_DEVELOPERS or match[1] == NAME:
+        if match is None or extra is None or extra[1] in FOR_DEVELOPERS or match[1] == NAME:
             continue
         needed = match[2].strip().strip("()")
         found.setdefault(extra[1], []).append(Package(match[1], needed, _version(match[1])))

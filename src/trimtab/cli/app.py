@@ -24,6 +24,7 @@ from trimtab.cli.init import demo, init, schema
 from trimtab.cli.lab import list_experiments
 from trimtab.cli.lab import run as run_lab
 from trimtab.cli.lab import show as show_experiment
+from trimtab.cli.plan import tasks as plan_tasks
 from trimtab.cli.recognise import recognise
 from trimtab.cli.render import render
 from trimtab.cli.replay import replay
@@ -59,6 +60,9 @@ find_app = typer.Typer(
     cls=CommandGroup,
     no_args_is_help=True,
     help="Find a learning rate, the batch size, and the largest micro-batch or LoRA rank that fits.",
+)
+plan_app = typer.Typer(
+    cls=CommandGroup, no_args_is_help=True, help="Plan where the directions of a modular model run."
 )
 data_app = typer.Typer(
     cls=CommandGroup, no_args_is_help=True, help="Inspect, clean and render training data."
@@ -150,7 +154,9 @@ find_app.command("micro-batch", cls=HelpfulCommand)(guarded(micro_batch))
 find_app.command("learning-rate", cls=HelpfulCommand)(guarded(learning_rate))
 find_app.command("noise-scale", cls=HelpfulCommand)(guarded(noise_scale))
 find_app.command("rank", cls=HelpfulCommand)(guarded(rank))
+plan_app.command("tasks", cls=HelpfulCommand)(guarded(plan_tasks))
 app.add_typer(find_app, name="find")
+app.add_typer(plan_app, name="plan")
 app.add_typer(lab_app, name="lab")
 app.add_typer(vocabulary_app, name="vocabulary")
 app.add_typer(tokenizer_app, name="tokenizer")

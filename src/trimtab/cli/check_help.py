@@ -16,15 +16,19 @@ class Suggestion(NamedTuple):
 
 
 def check_help(parser: argparse.ArgumentParser) -> str:
+    """The page as the terminal shows it."""
+    return render(check_page(parser), bold=to_terminal())
+
+
+def check_page(parser: argparse.ArgumentParser) -> HelpPage:
     """The page from the options of the parser."""
-    page = HelpPage(
+    return HelpPage(
         about=parser.description or "",
         usage=f"{parser.prog} [OPTIONS] FILE...",
         sections=grouped([_row(each) for each in parser._actions]),
         examples=EXAMPLES["check"],
         ending=parser.epilog or "",
     )
-    return render(page, bold=to_terminal())
 
 
 def suggestions(parser: argparse.ArgumentParser, begun: str) -> list[Suggestion]:

@@ -9,7 +9,7 @@ OTHER = "Other commands"
 COMMAND_GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("demo", "init", "convert"),
     "Data": ("data", "tokenizer"),
-    "Train": ("train", "fit", "find", "check", "report", "watch", "runs", "replay"),
+    "Train": ("train", "fit", "find", "plan", "check", "report", "watch", "runs", "replay"),
     "Use a model": (
         *("translate", "generate", "classify", "recognise", "detect", "sample", "serve", "evaluate", "score"),
         *("average", "export", "shortlist", "vocabulary"),
@@ -70,6 +70,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab fit my.yaml --gpu all",
         "trimtab fit my.yaml --memory 24GB --ram 64GB --solve batch",
         "trimtab fit SmolLM2-135M-Instruct --gpu rtx-4090 step.tokens_per_micro_batch=4096",
+    ),
+    "plan": ("trimtab plan tasks many.yaml --gpus 64",),
+    "plan tasks": (
+        "trimtab plan tasks many.yaml --gpus 64 step.tokens_per_step=262144",
+        "trimtab plan tasks many.yaml --gpus 8 --placement mine.json --json",
     ),
     "find": (
         "trimtab find learning-rate my.yaml",

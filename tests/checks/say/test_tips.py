@@ -3,7 +3,7 @@ from collections import Counter
 from pathlib import Path
 
 from trimtab.checks.say.pages import all_pages
-from trimtab.checks.say.tips import all_tips, tips_page
+from trimtab.checks.say.tips import all_tips
 from trimtab.run_findings.catalog import ALL
 
 ROOT = Path(__file__).parents[3]
@@ -56,10 +56,3 @@ def test_recipe_keys_that_a_tip_names_exist():
         re.sub(r"\.\d+", "", name) for name in named if name.partition(".")[0] in roots and name[-3:] != ".py"
     }
     assert sorted(keys - known - {key.rpartition(".")[0] for key in known}) == []
-
-
-def test_the_page_links_every_tip_to_what_makes_it_real():
-    page = tips_page(all_pages())
-    for tip in all_tips():
-        assert f"| {tip.id} | {tip.claim} |" in page
-    assert "[E901](rules/E901.md)" in page
