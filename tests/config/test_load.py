@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.strategies import TRICKY
 from trimtab.config.load import MAX_BYTES, load_recipe, parse_recipe
 from trimtab.config.read_yaml import Position
-from trimtab.config.starter import init_recipe
+from trimtab.config.task_facts import init_recipe
 from trimtab.errors import InputError
 
 GOOD = """\
