@@ -1,9 +1,13 @@
-"""A plugin of pytest for this suite: how many processes, what becomes of a test that hangs, what needs a GPU."""
+"""A plugin of pytest for this suite: how many processes, what becomes of a test that hangs, what needs a GPU, and where
+tests may write."""
 
 import faulthandler
 import gc
 import os
 import re
+import shutil
+from collections import Counter
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,7 @@ from _pytest.faulthandler import fault_handler_stderr_fd_key
 from pytest_timeout import is_debugging
 
 from tests.checked_calls import begin_test
+from tests.children import share_server
 
 MINUTES_ON_TWO_CORES: int | None = 11
 """What `pytest` took on two cores when it was measured last; None says nothing."""
@@ -19,6 +24,9 @@ MOST_PROCESSES = 8
 """Each has the packages (0.5 GB) and session fixtures of its own, which more processes would only make more often."""
 SLOW_LIMIT_S = 7200
 """For a test that is marked `slow`; the limit of the others is `timeout` in pyproject.toml."""
+FAILED = pytest.StashKey[bool]()
+_folders: Counter[str] = Counter()
+"""How many tests of a name have had a folder."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -29,6 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if not re.search(r"(?<!not )\bgpu\b", config.getoption("markexpr", "")):
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    if hasattr(config, "workerinput") and Path("/proc/self/fd").exists():
+        share_server(Path(config.option.basetemp).parent)
     # Without it, CTranslate2's sums of products of bytes spill over on AMD processors that have no VNNI.
     os.environ.setdefault("CT2_USE_MKL", "1")
 
@@ -132,3 +142,26 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
         if not torch.cuda.is_available():
             pytest.skip("needs a CUDA device and `pytest -m gpu -o addopts=`")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Remembers which tests failed, for `tmp_path`."""
+    report = yield
+    if report.failed:
+        item.stash[FAILED] = True
+    return report
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of the test, which is kept if it fails.
+
+    pytest's own numbers a folder by the names of all that are there, which takes 10 ms once there are thousands.
+    """
+    name = re.sub(r"\W", "_", request.node.name)[:30].lower()
+    _folders[name] += 1
+    folder = tmp_path_factory.mktemp(f"{name}-{_folders[name]}", numbered=False)
+    yield folder
+    if FAILED not in request.node.stash:
+        shutil.rmtree(folder, ignore_errors=True)
