@@ -6,8 +6,11 @@ import gc
 import os
 import re
 import shutil
+import warnings
 from collections import Counter
 from collections.abc import Generator, Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,26 @@ def pytest_configure(config: pytest.Config) -> None:
         share_server(Path(config.option.basetemp).parent)
     # Without it, CTranslate2's sums of products of bytes spill over on AMD processors that have no VNNI.
     os.environ.setdefault("CT2_USE_MKL", "1")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Each process of pytest-xdist imports other files first, as far as they are its share.
+
+    All of them collect all files, in one order. Where nothing is compiled yet, as in CI, each would compile every file
+    while the others do; so each compiles its share, and finds those of the others done.
+    """
+    given = getattr(session.config, "workerinput", None)
+    if given is None:
+        return
+    paths = [session.config.rootpath / argument.partition("::")[0] for argument in session.config.args]
+    files = sorted({file for path in paths if path.is_dir() for file in path.rglob("test_*.py")})
+    begin = len(files) * int(given["workerid"].removeprefix("gw")) // given["workercount"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for file in files[begin : begin + len(files) // given["workercount"]] if begin else []:
+            with suppress(Exception, pytest.skip.Exception):  # told when the file is collected
+                import_module(".".join(file.relative_to(session.config.rootpath).with_suffix("").parts))
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
