@@ -51,8 +51,10 @@ def pytest_collection(session: pytest.Session) -> None:
     """Each process of pytest-xdist imports other files first, as far as they are its share.
 
     All of them collect all files, in one order. Where nothing is compiled yet, as in CI, each would compile every file
-    while the others do; so each compiles its share, and finds those of the others done.
+    while the others do; so each compiles its share, and finds those of the others done. Meanwhile there is
+    hardly any garbage to look for.
     """
+    gc.disable()
     given = getattr(session.config, "workerinput", None)
     if given is None:
         return
@@ -131,6 +133,7 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
