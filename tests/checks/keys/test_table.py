@@ -138,7 +138,7 @@ def rows_that_ended():
             included = json.loads((KEYS / f"{other}.json").read_text(encoding="utf-8"))["keys"]
             for key, row in content["keys"].items():
                 if key in included and "removed_in" in row and included[key].get("removed_in") is None:
-                    yield pytest.param(name, key, id=f"{name} {key}")
+                    yield name, key
 
 
 @for_each(("name", "key"), list(rows_that_ended()))
