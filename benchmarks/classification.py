@@ -26,8 +26,7 @@ from plain_progress import PlainProgress
 from record import Record
 
 import trimtab
-from trimtab.metrics.accuracy import accuracy
-from trimtab.metrics.macro_f1 import macro_f1
+from trimtab.metrics.labels import accuracy, macro_f1
 from trimtab.metrics.metric import GivenLabels
 
 PRETRAINED = {"all weights": None, "LoRA of rank 32": {"kind": "lora", "rank": 32}}

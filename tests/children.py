@@ -4,10 +4,11 @@ A process that has run torch may have threads of OpenMP. A fork of it has none o
 its first large operation. So children are forked from a server, which imports what they need and never computes: they
 start as fast as a fork of the test would. They have a copy of what the work refers to (by cloudpickle), the
 environment, the working directory, stdin, stdout and stderr of the test, and the descriptors that it hands over, but
-none of its monkeypatches.
+none of its monkeypatches. All processes of pytest-xdist have one server: its imports take 10 s.
 """
 
 import atexit
+import json
 import os
 import pickle
 import select
@@ -18,16 +19,17 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from typing import BinaryIO
 
 import cloudpickle
 
 from tests.one_thread import ONE_THREAD
+from tests.shared_folder import locked
 
 ROOT = Path(__file__).parent.parent
 FAILED = 70
@@ -143,14 +145,54 @@ def wait(child: Child) -> int:
     return code
 
 
+_shared: list[Path] = []
+
+
+def share_server(folder: Path) -> None:
+    """From now on the server is that which another process has noted in this folder, if it is there."""
+    _shared[:] = [folder]
+
+
 @cache
 def server() -> forkserver.ForkServer:
     """The server of this process: not the one of data workers, which has its own signals and imports less."""
+    if not _shared:
+        return _started()
+    note = _shared[0] / "fork-server.json"
+    with locked(note.with_suffix(".lock")):
+        with suppress(OSError, ValueError, KeyError):  # none yet, or one that has ended
+            return _Adopted(note)
+        made = _started()
+        fields = {key: getattr(made, f"_forkserver_{key}") for key in ("address", "alive_fd", "pid")}
+        fields["authkey"] = getattr(made, "_forkserver_authkey", b"").hex()
+        note.write_text(json.dumps({**fields, "owner": os.getpid()}))
+        return made
+
+
+def _started() -> forkserver.ForkServer:
     made = forkserver.ForkServer()
     made.set_forkserver_preload(["tests.preloaded"])
     with _environment(ONE_THREAD | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}):
         made.ensure_running()
     return made
+
+
+class _Adopted(forkserver.ForkServer):
+    """A server that another process has started; it lives as long as one of them does."""
+
+    def __init__(self, note: Path) -> None:
+        super().__init__()
+        fields = json.loads(note.read_text())
+        # The owner removes the name of its socket when it ends.
+        link = note.with_name(f"fork-server-{os.getpid()}")
+        os.link(fields["address"], link)
+        self._forkserver_address = str(link)
+        self._forkserver_alive_fd = os.open(f"/proc/{fields['owner']}/fd/{fields['alive_fd']}", os.O_WRONLY)
+        self._forkserver_pid = fields["pid"]
+        self._forkserver_authkey = bytes.fromhex(fields["authkey"])  # Python 3.14 has one
+
+    def ensure_running(self) -> None:
+        resource_tracker.ensure_running()
 
 
 @contextmanager

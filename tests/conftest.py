@@ -1,8 +1,9 @@
+import json
+import os
 import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -34,6 +35,17 @@ providers._get_local_constants = lambda: providers._local_constants
 signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_wait_for_disks() -> Iterator[None]:
+    """Nobody pulls the plug on this process, and to wait for the disk is half of a short run.
+
+    Tests of what is synced when put their own function in this place; commands in children do wait.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: os.fstat(descriptor) and None)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -138,16 +150,13 @@ def lora_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def box_result(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What training a small detector for two steps gives."""
+def box_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small detector that is trained for two steps, beside what its checks found, in found.json."""
     from tests.box_run import box_recipe
-    from trimtab.launch import train
+    from trimtab.launch import train  # late: tests of the light half need no torch
 
-    folder = tmp_path_factory.mktemp("boxes_trained")
-    return train(box_recipe(folder), out=folder / "run")
+    def make(folder: Path) -> None:
+        found = train(box_recipe(folder), out=folder / "run").findings
+        (folder / "found.json").write_text(json.dumps([f"{each.code} {each.message}" for each in found]))
 
-
-@pytest.fixture(scope="session")
-def box_run(box_result: Any) -> Path:
-    """The folder of that run."""
-    return box_result.run
+    return shared_folder(tmp_path_factory, "boxes_trained", make) / "run"

@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,14 +26,23 @@ def shared_folder(factory: pytest.TempPathFactory, name: str, make: Callable[[Pa
     if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent
     folder, done = base / name, base / f"{name}.done"
-    with open(base / f"{name}.lock", "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            if not done.exists():
-                shutil.rmtree(folder, ignore_errors=True)
-                folder.mkdir()
-                make(folder)
-                done.touch()
-        finally:
-            fcntl.flock(lock, fcntl.LOCK_UN)  # a child may have the file open still
+    with locked(base / f"{name}.lock"):
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            done.touch()
     return folder
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Waits until no other process has locked this file, where the platform can."""
+    with open(file, "w", encoding="utf-8") as lock:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            if fcntl is not None:
+                fcntl.flock(lock, fcntl.LOCK_UN)  # a child may have the file open still

@@ -1,9 +1,16 @@
-"""A plugin of pytest for this suite: how many processes, what becomes of a test that hangs, what needs a GPU."""
+"""A plugin of pytest for this suite: how many processes, what becomes of a test that hangs, what needs a GPU, and where
+tests may write."""
 
 import faulthandler
 import gc
 import os
 import re
+import shutil
+import warnings
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +19,7 @@ from _pytest.faulthandler import fault_handler_stderr_fd_key
 from pytest_timeout import is_debugging
 
 from tests.checked_calls import begin_test
+from tests.children import share_server
 
 MINUTES_ON_TWO_CORES: int | None = 11
 """What `pytest` took on two cores when it was measured last; None says nothing."""
@@ -19,6 +27,9 @@ MOST_PROCESSES = 8
 """Each has the packages (0.5 GB) and session fixtures of its own, which more processes would only make more often."""
 SLOW_LIMIT_S = 7200
 """For a test that is marked `slow`; the limit of the others is `timeout` in pyproject.toml."""
+FAILED = pytest.StashKey[bool]()
+_folders: Counter[str] = Counter()
+"""How many tests of a name have had a folder."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -29,8 +40,32 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if not re.search(r"(?<!not )\bgpu\b", config.getoption("markexpr", "")):
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    if hasattr(config, "workerinput") and Path("/proc/self/fd").exists():
+        share_server(Path(config.option.basetemp).parent)
     # Without it, CTranslate2's sums of products of bytes spill over on AMD processors that have no VNNI.
     os.environ.setdefault("CT2_USE_MKL", "1")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Each process of pytest-xdist imports other files first, as far as they are its share.
+
+    All of them collect all files, in one order. Where nothing is compiled yet, as in CI, each would compile every file
+    while the others do; so each compiles its share, and finds those of the others done. Meanwhile there is
+    hardly any garbage to look for.
+    """
+    gc.disable()
+    given = getattr(session.config, "workerinput", None)
+    if given is None:
+        return
+    paths = [session.config.rootpath / argument.partition("::")[0] for argument in session.config.args]
+    files = sorted({file for path in paths if path.is_dir() for file in path.rglob("test_*.py")})
+    begin = len(files) * int(given["workerid"].removeprefix("gw")) // given["workercount"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for file in files[begin : begin + len(files) // given["workercount"]] if begin else []:
+            with suppress(Exception, pytest.skip.Exception):  # told when the file is collected
+                import_module(".".join(file.relative_to(session.config.rootpath).with_suffix("").parts))
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -98,6 +133,7 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -132,3 +168,26 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
         if not torch.cuda.is_available():
             pytest.skip("needs a CUDA device and `pytest -m gpu -o addopts=`")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Remembers which tests failed, for `tmp_path`."""
+    report = yield
+    if report.failed:
+        item.stash[FAILED] = True
+    return report
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of the test, which is kept if it fails.
+
+    pytest's own numbers a folder by the names of all that are there, which takes 10 ms once there are thousands.
+    """
+    name = re.sub(r"\W", "_", request.node.name)[:30].lower()
+    _folders[name] += 1
+    folder = tmp_path_factory.mktemp(f"{name}-{_folders[name]}", numbered=False)
+    yield folder
+    if FAILED not in request.node.stash:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 
+from tests.for_each import for_each
 from trimtab.arguments import described, instance_of, real_number, whole_number, wrong
 from trimtab.errors import InputError
 
@@ -23,7 +24,7 @@ def test_a_whole_number_comes_back_as_an_int(value):
     assert whole_number(value, name="n", least=1, fix="") == 3
 
 
-@pytest.mark.parametrize("value", [0, 2.0, True, "3", None])
+@for_each("value", [0, 2.0, True, "3", None])
 def test_what_is_no_whole_number_or_too_small_is_refused(value):
     with pytest.raises(InputError, match="a whole number of at least 1"):
         whole_number(value, name="n", least=1, fix="")

@@ -1,7 +1,5 @@
 from pathlib import Path
 
-import pytest
-
 from tests.bans import banned, forks
 from tests.for_each import for_each
 
@@ -69,7 +67,7 @@ def test_what_could_run_code_from_a_file_is_found(source: str):
     assert banned(source)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "source",
     [
         "import re\nre.compile('a')",
@@ -147,7 +145,7 @@ def test_what_forks_this_process_is_found(source: str):
     assert forks(source)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "source",
     [
         "import multiprocessing\nmultiprocessing.get_context('spawn').Process(target=work)",

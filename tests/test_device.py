@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from tests.for_each import for_each
 from tests.short_run import SHORT
 from tests.small_run import small_recipe
 from trimtab.config.load import load_recipe
@@ -32,7 +33,7 @@ def test_a_rank_of_several_keeps_the_gpu_that_it_was_given(monkeypatch):
     assert choose_device() == torch.device("cuda", 3)
 
 
-@pytest.mark.parametrize("name", ["", "gpu", "cuda:x", "meta", "mps", "cpu:"])
+@for_each("name", ["", "gpu", "cuda:x", "meta", "mps", "cpu:"])
 def test_a_name_that_is_no_device_of_ours_is_wrong_input(name):
     with pytest.raises(InputError) as caught:
         choose_device(name)

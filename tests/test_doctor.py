@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab import doctor
 from trimtab.cli.app import app
 from trimtab.doctor import (
@@ -95,7 +96,7 @@ def test_an_old_gpu_has_neither_bfloat16_nor_kernels() -> None:
     assert "needs compute capability 8.0, this GPU has 7.5" in paths["bfloat16"].why
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("installed", "needed", "enough"),
     [
         *[("2.11", ">=2.11", True), ("2.9.1", ">=2.11", False), ("2.13.0+cpu", ">=2.11", True)],
@@ -160,7 +161,7 @@ def test_without_torch_it_says_what_installs_it(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_module_itself_imports_no_torch() -> None:
-    code = "import sys, trimtab.doctor, trimtab.cli.doctor; assert not {'torch', 'numpy'} & set(sys.modules)"
+    code = "import sys, trimtab.doctor, trimtab.cli.look_up; assert not {'torch', 'numpy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.errors import (
     DiskFull,
     InputError,
@@ -38,7 +39,7 @@ def test_an_input_error_holds_every_problem():
     assert input_error("a", got="1").problems == (Problem(what="a", got="1"),)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("error", "code"),
     [
         (InputError, 2),
@@ -74,7 +75,7 @@ def test_text_of_others_cannot_begin_a_line_of_its_own_in_a_problem():
 KEY = "k" * 100_000
 
 
-@pytest.mark.parametrize("key", [KEY, f"data.{KEY}.source", "a b " * 25_000, f"'{KEY}'", f"/{KEY}/a"])
+@for_each("key", [KEY, f"data.{KEY}.source", "a b " * 25_000, f"'{KEY}'", f"/{KEY}/a"])
 def test_text_of_others_without_end_is_shown_without_its_middle(key):
     problem = Problem(
         what=f"{key}: unknown key", got=f"{key}: 1", fix=f"did you mean `{key}x`?", where=f"{key}:1:2"
@@ -94,7 +95,7 @@ def test_what_may_be_the_name_of_a_file_is_shown_whole(text):
     assert shortened(names) == names
 
 
-@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENOENT, errno.EISDIR, errno.ESTALE])
+@for_each("number", [errno.EACCES, errno.EIO, errno.ENOENT, errno.EISDIR, errno.ESTALE])
 def test_what_the_system_does_not_let_be_read_is_the_users_to_mend(number):
     with pytest.raises(InputError) as caught, reading("runs/a"):
         raise OSError(number, os.strerror(number), "runs/a/x")
@@ -104,7 +105,7 @@ def test_what_the_system_does_not_let_be_read_is_the_users_to_mend(number):
     assert ("chmod -R u+rX runs/a" in problem.fix) == (number == errno.EACCES)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "error",
     [OSError(errno.ENOSPC, "full"), BrokenPipeError(errno.EPIPE, "gone"), OSError("odd"), ValueError()],
 )
@@ -138,6 +139,6 @@ def test_utf_16_is_known_by_where_its_zero_bytes_stand(encoding, offset):
     assert f"iconv -f {name} " in not_utf8(raised.value, name="a", line=1, offset=offset).problems[0].fix
 
 
-@pytest.mark.parametrize("raw", [b"", b"a", b"a\0", b"the\0small ship", b"\0\0 a \0", b"\0\0\0\0"])
+@for_each("raw", [b"", b"a", b"a\0", b"the\0small ship", b"\0\0 a \0", b"\0\0\0\0"])
 def test_a_few_zero_bytes_are_no_utf_16(raw):
     assert utf16_of(raw, offset=0) == ""

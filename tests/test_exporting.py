@@ -14,7 +14,7 @@ from tests.export.runs import of_model, trained
 from tests.small_run import small_recipe, write_pairs
 from trimtab import exporting
 from trimtab.config.export_targets import ExportTarget, facts_of
-from trimtab.config.starter import init_recipe
+from trimtab.config.task_facts import init_recipe
 from trimtab.errors import InputError, RunFailed
 from trimtab.export import write_export as module
 from trimtab.export.gate import BOUND

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.for_each import for_each
+
 SOURCE = Path(__file__).parent.parent / "src" / "trimtab"
 COMMAND = re.compile(r"(?:^|[`|\s])(?:trimtab [a-z]+|chmod \S+)(?: [a-z-]+)* $")
 """What stands before the first argument of a command."""
@@ -36,7 +38,7 @@ def test_no_path_stands_in_a_command_without_quotes():
     assert [each for path in sorted(SOURCE.rglob("*.py")) for each in unquoted(path)] == []
 
 
-@pytest.mark.parametrize("name", ["a b", "it's", "$HOME", "a;b"])
+@for_each("name", ["a b", "it's", "$HOME", "a;b"])
 def test_a_command_with_a_strange_path_names_that_path(name):
     import shlex
 

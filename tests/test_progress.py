@@ -1,5 +1,4 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.finding import Finding
 from trimtab.progress import Progress, Silent
 
@@ -14,7 +13,7 @@ def test_the_silent_one_is_a_progress_and_tells_nothing(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("missing", ["message", "step", "evaluation", "finding"])
+@for_each("missing", ["message", "step", "evaluation", "finding"])
 def test_something_that_cannot_be_told_everything_is_no_progress(missing):
     words = {
         name: lambda self: None for name in ("message", "step", "evaluation", "finding") if name != missing

@@ -1,10 +1,10 @@
 import math
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.run_clock import RunClock, StopRule
 from trimtab.types import TrainState
 from trimtab.units import Duration
@@ -40,7 +40,7 @@ def stop_rule(length, patience=None):
     return StopRule(Duration.parse(length), patience, RunClock(200))
 
 
-@pytest.mark.parametrize("length", ["40 steps", "4000 tokens", "2 epochs", "2 minutes"])
+@for_each("length", ["40 steps", "4000 tokens", "2 epochs", "2 minutes"])
 def test_a_run_is_finished_when_its_length_is_reached(length):
     assert stop_rule(length).reached(STATE)
     short = TrainState(step=39, position=399, target_tokens=3999, seconds=119.9)
@@ -60,7 +60,7 @@ def test_a_run_is_finished_when_its_patience_is_at_its_end():
     assert rule.reason(since[1]) == told
 
 
-@pytest.mark.parametrize("length", ["40 steps", "4000 tokens", "2 epochs", "2 minutes"])
+@for_each("length", ["40 steps", "4000 tokens", "2 epochs", "2 minutes"])
 def test_a_length_counts_from_where_the_schedule_was_reset(length):
     origin = {"step": 40.0, "target_tokens": 4000.0, "epochs": 2.0, "seconds": 120.0}
     again = TrainState(step=80, position=800, target_tokens=8000, seconds=240.0, origin=origin)

@@ -1,5 +1,6 @@
 """How the suite runs: a test that hangs fails and says where, and each process computes on one thread."""
 
+import json
 import os
 import re
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 import torch
 from hypothesis.internal.conjecture.providers import HypothesisProvider
 
-from tests import suite
+from tests import children, suite
 from tests.children import run_in_child, server
 
 ROOT = Path(__file__).parent.parent
@@ -185,6 +186,37 @@ def test_the_server_of_children_has_one_thread_and_its_children_compute():
     torch.ones(3_000_000).sum()  # here too, before the children start
     assert [run_in_child(compute) for _ in range(3)] == [0, 0, 0]
     assert len(os.listdir(f"/proc/{server()._forkserver_pid}/task")) == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="a server is adopted by /proc")
+def test_processes_have_one_server_of_children_and_one_that_has_ended_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(children, "_shared", [tmp_path])
+    own = server()
+    monkeypatch.setattr(children, "_started", lambda: own)
+    first, second = (children.server.__wrapped__() for _ in range(2))
+    assert first is own
+    assert (second._forkserver_pid, second._forkserver_address) != (None, first._forkserver_address)
+    assert second._forkserver_pid == first._forkserver_pid
+    with monkeypatch.context() as patch:
+        patch.setattr(children, "server", lambda: second)
+        assert run_in_child(lambda: sys.exit(3)) == 3
+    note = json.loads((tmp_path / "fork-server.json").read_text())
+    (tmp_path / "fork-server.json").write_text(json.dumps(note | {"owner": 2**22 + 1}))
+    assert children.server.__wrapped__() is own
+
+
+def test_a_folder_of_a_test_is_new_and_stays_only_if_the_test_fails(folder: Path):
+    (folder / "tests" / "test_folders.py").write_text(
+        "import pathlib, pytest\n\n\n"
+        "@pytest.mark.parametrize('name', ['a', 'A', 'a/b'])\n"
+        "def test_each(tmp_path, name):\n    (tmp_path / 'x').touch()\n    assert len([*tmp_path.iterdir()]) == 1\n"
+        "    assert name != 'A'\n"
+    )
+    ended = run_pytest(folder, "-n", "0", "--basetemp", str(folder / "base"))
+    assert "1 failed, 2 passed" in ended.stdout, ended.stdout + ended.stderr
+    assert [each.name for each in (folder / "base").iterdir() if each.is_dir()] == ["test_each_a_-2"]
 
 
 def test_ci_runs_the_command_of_the_readme():

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
+from tests.for_each import for_each
 from trimtab.units import LONGEST, Duration
 
 
@@ -10,7 +11,7 @@ class Settings(BaseModel):
     length: Duration
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "count", "unit"),
     [
         ("500 steps", 500, "steps"), ("1 step", 1, "steps"), ("2k steps", 2000, "steps"), ("3 epochs", 3, "epochs"),
@@ -24,7 +25,7 @@ def test_a_length_is_a_number_and_its_unit(text, count, unit):
     assert Duration.parse(text) == Duration(count, unit)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["", "500", "steps", "-1 steps", "0 steps", "1.5 steps", "0.5 tokens", "3 parsecs", "1e3 steps", "1 000 steps",
      "nan steps", "inf steps", "9" * 400 + " steps", "1 steps 2"],
@@ -34,7 +35,7 @@ def test_anything_else_is_refused_with_what_is_allowed(text):
         Duration.parse(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "said"),
     [("90 seconds", "1.5 minutes"), ("45s", "0.75 minutes"), ("2h", "120 minutes"), ("1.5 Hours", "90 minutes"),
      ("3 days", "4320 minutes"), ("5 min", "5 minutes"), ("0.01 seconds", "0.0002 minutes"),
@@ -80,7 +81,7 @@ def test_settings_hold_lengths_as_text_and_as_objects():
     assert Settings.model_json_schema()["properties"]["length"]["type"] == "string"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "said"),
     [(500, "say the unit"), (2.5, "say the unit"), (True, "allowed"), (None, "allowed"), ([1], "allowed")],
 )

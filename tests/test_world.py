@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.errors import InputError
 from trimtab.world import checked_ranks, group_of, launched_processes, no_group, out_of_step
 
@@ -23,7 +24,7 @@ def test_several_processes_without_a_group_are_refused_unless_each_is_alone(monk
     assert "WORLD_SIZE=2" in str(no_group("guard"))
 
 
-@pytest.mark.parametrize("ranks", ["ALONE", "none", 0, None, ["a"]])
+@for_each("ranks", ["ALONE", "none", 0, None, ["a"]])
 def test_what_names_no_ranks_is_refused(ranks):
     with pytest.raises(InputError, match=r"Guard: ranks: names no ranks"):
         checked_ranks(ranks, part="Guard")

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.shared_folder import shared_folder
 from tests.small_run import small_recipe
 from trimtab.checkpoint.step_folders import list_steps
 from trimtab.launch import train
@@ -8,7 +9,6 @@ from trimtab.launch import train
 @pytest.fixture(scope="session")
 def run(own_cache, tmp_path_factory):
     """A run with checkpoints at steps 10, 20, 30 and 40, evaluated at the last, that kept a moving average."""
-    folder = tmp_path_factory.mktemp("averaged")
     changes = {
         "length": "40 steps",
         "checkpoint.every": "10 steps",
@@ -16,6 +16,9 @@ def run(own_cache, tmp_path_factory):
         "evaluate.every": "40 steps",
         "step.ema": {"decay": 0.9},
     }
-    train(small_recipe(folder, **changes), out=folder / "run")
-    assert list_steps(folder / "run" / "checkpoints") == [10, 20, 30, 40]
-    return folder / "run"
+
+    def make(folder):
+        train(small_recipe(folder, **changes), out=folder / "run")
+        assert list_steps(folder / "run" / "checkpoints") == [10, 20, 30, 40]
+
+    return shared_folder(tmp_path_factory, "averaged", make) / "run"

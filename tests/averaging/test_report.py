@@ -2,10 +2,10 @@ import json
 import math
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.averaging.report import AverageReport, Comparison, Tried, gain_in_words, number
 
 NUMBERS = st.floats(0, 100) | st.none() | st.just(math.nan)
@@ -94,9 +94,7 @@ def test_a_soup_says_what_was_tried_and_plain_data_holds_no_nan():
     assert compared.to_dict()["comparison"]["gain"] == 1.0
 
 
-@pytest.mark.parametrize(
-    ("score", "text"), [(None, "none"), (math.inf, "inf"), (1.005, "1.00"), (40.0, "40.00")]
-)
+@for_each(("score", "text"), [(None, "none"), (math.inf, "inf"), (1.005, "1.00"), (40.0, "40.00")])
 def test_scores_are_short(score, text):
     assert number(score) == text
 

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.checkpoint.fingerprints import check_fingerprints, recipe_fingerprints
 from trimtab.errors import InputError
 
@@ -62,7 +63,7 @@ def test_settings_that_are_newer_than_the_run_pass_at_their_defaults():
     check_fingerprints(THEN, NOW, as_read_now=NOW)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changes",
     [
         {"recipe.temperature": "5.0"},

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checkpoint.manifest import (
     MAX_BYTES,
     MODEL,
@@ -79,7 +80,7 @@ def test_any_other_byte_anywhere_is_refused(place: int, value: int):
             parse(bytes(content), checkpoint=PLACE)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "names",
     [
         ["../../outside.safetensors", OPTIMIZER, STATE],
@@ -101,9 +102,7 @@ def test_a_name_that_stands_twice_is_refused():
         parse(twice, checkpoint=PLACE)
 
 
-@pytest.mark.parametrize(
-    "record", [{"size": -1}, {"size": True}, {"size": 8.0}, {"sha256": "A" * 64}, {"link": "x"}]
-)
+@for_each("record", [{"size": -1}, {"size": True}, {"size": 8.0}, {"sha256": "A" * 64}, {"link": "x"}])
 def test_a_wrong_file_record_is_refused(record: dict[str, Any]):
     files = {**FIELDS["files"], STATE: {**RECORD, **record}}
     with pytest.raises(Damaged, match=r"files\.state\.json"):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checkpoint.state_file import parse_state, render_state
 from trimtab.types import TrainState
 
@@ -30,13 +31,13 @@ def test_a_number_that_is_none_comes_back_as_none():
     assert math.isnan(parse_state(render_state(TrainState(best={"value": math.nan}))).best["value"])
 
 
-@pytest.mark.parametrize("value", [(1, 2), {1: 2}, {"a": {None: 1}}, {1, 2}, b"bytes", TrainState])
+@for_each("value", [(1, 2), {1: 2}, {"a": {None: 1}}, {1, 2}, b"bytes", TrainState])
 def test_what_json_would_change_or_not_take_is_refused(value: Any):
     with pytest.raises(AssertionError):
         render_state(TrainState(data={"key": value}))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("content", "words"),
     [
         (b"", "is not JSON"),

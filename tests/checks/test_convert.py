@@ -8,7 +8,7 @@ from tests.checks.kinds.describing import document
 from tests.checks.kinds.yaml_runs import VALUES
 from trimtab.checks.convert import convert
 from trimtab.config.load import parse_recipe
-from trimtab.config.starter import init_recipe
+from trimtab.config.task_facts import init_recipe
 from trimtab.errors import InputError
 
 HF = '{"output_dir": "out", "per_device_train_batch_size": 8, "learning_rate": 2e-5, "max_steps": 1000}'

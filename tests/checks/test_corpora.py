@@ -1,8 +1,7 @@
 from dataclasses import replace
 
-import pytest
-
 from tests.checks.written import run_of
+from tests.for_each import for_each
 from trimtab.checks.corpora import corpora_of, setting_of
 
 
@@ -34,7 +33,7 @@ def test_an_option_is_told_with_its_place():
     assert setting_of(told, corpus, "weight") is told.keys["data.a.weight"]
 
 
-@pytest.mark.parametrize("tree", [None, [], {"data": []}, {"data": {"a": None, 3: {"x": 1}}}, {"data": "a"}])
+@for_each("tree", [None, [], {"data": []}, {"data": {"a": None, 3: {"x": 1}}}, {"data": "a"}])
 def test_files_of_another_shape_have_no_corpora(tree):
     assert list(corpora_of(run("opennmt", tree))) == []
     assert list(corpora_of(run("axolotl", tree))) == []

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks import examine as module
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
@@ -39,7 +40,7 @@ def test_scalars_are_read_as_the_tool_reads_them():
     assert read_document("train.yaml", LLAMAFACTORY).tree["learning_rate"] == "1e-4"
 
 
-@pytest.mark.parametrize("data", [b"", b"a: 1", b"- 1", b"text", b"name: ci\non: push\njobs: {}"])
+@for_each("data", [b"", b"a: 1", b"- 1", b"text", b"name: ci\non: push\njobs: {}"])
 def test_what_no_kind_knows_describes_nothing(data: bytes):
     assert examine("f.yaml", data) == []
 

@@ -1,12 +1,11 @@
-import pytest
-
 from tests.checks.kinds.nmt.commands import FAIRSEQ, MARIAN, run
+from tests.for_each import for_each
 from trimtab.checks.file_pairs import training_pair, validation_pair
 
 SOCKEYE = "sockeye-train -s a.en -t a.de -vs d.en -vt d.de -o m --max-updates 9\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "trained", "held"),
     [
         (MARIAN, ("corpus.en", "corpus.de"), ("dev.en", "dev.de")),

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.half_precision import half_weights, is_adam, lost_share
@@ -30,7 +31,7 @@ def told(tool="axolotl", keys=(), **concepts):
     )
 
 
-@pytest.mark.parametrize("update", [1e-3, 1e-4, 5e-5, 2e-5, 1e-5, 1e-6])
+@for_each("update", [1e-3, 1e-4, 5e-5, 2e-5, 1e-5, 1e-6])
 def test_the_share_of_lost_updates_is_what_rounding_of_random_weights_gives(update):
     source = random.Random(1)
     weights = [bf16(source.gauss(0, 0.02)) for _ in range(20_000)]
@@ -54,7 +55,7 @@ def test_weights_without_an_fp32_copy_are_told():
     assert half_weights(run) == run.setting("weights_dtype")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "more",
     [
         {"weights_dtype": "fp32"},

@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.written import run_of
+from tests.for_each import for_each
 from trimtab.checks.keytable import Key, KeyTable
 from trimtab.checks.lifetime import lifetime, undecided
 
@@ -8,7 +7,7 @@ OLD = Key(name="old", library="transformers", renamed_to="new", renamed_in="4.41
 NEW = Key(name="new", library="transformers", since="4.41.0")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "version", "stage"),
     [
         (OLD, (4, 40), "lives"),

@@ -1,9 +1,8 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.checks.listed import numbers, text_list
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "found"),
     [
         ("(0.9, 0.98)", [0.9, 0.98]),
@@ -24,8 +23,6 @@ def test_numbers_are_read_in_every_spelling(value, found):
     assert numbers(value) == found
 
 
-@pytest.mark.parametrize(
-    ("value", "found"), [("a", ["a"]), (["a", "b"], ["a", "b"]), ([1], None), (None, None), ([], [])]
-)
+@for_each(("value", "found"), [("a", ["a"]), (["a", "b"], ["a", "b"]), ([1], None), (None, None), ([], [])])
 def test_names_are_one_text_or_a_list_of_texts(value, found):
     assert text_list(value) == found

@@ -1,11 +1,11 @@
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.nearest import likeness, nearest
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("word", "allowed", "meant"),
     [
         ("weight_deacy", ["weight_decay", "warmup_ratio"], "weight_decay"),

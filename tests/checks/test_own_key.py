@@ -1,9 +1,8 @@
 from dataclasses import replace
 
-import pytest
-
 from tests.checks.kinds.describing import document
 from tests.checks.written import run_of, setting
+from tests.for_each import for_each
 from trimtab.checks.own_key import calls_of, is_unset, literal, own, own_value
 
 
@@ -18,7 +17,7 @@ def test_a_key_is_found_at_the_root_and_as_an_argument():
     assert own(run_of(keys={"training.optim": "adamw"}), "optim") is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "unset"),
     [
         ('TrainingArguments(output_dir="out")', True),

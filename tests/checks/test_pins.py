@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.checks.pins import pins_around, pins_of_script
 
 UV = """\
@@ -126,7 +127,7 @@ def test_a_folder_that_is_not_there_pins_nothing(tmp_path: Path):
     assert pins_around(tmp_path / "none") == {}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("!pip install transformers==4.56.2 trl==0.22.2\n", {"transformers": "4.56.2", "trl": "0.22.2"}),

@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.written import run_of, setting
+from tests.for_each import for_each
 from trimtab.checks.check import check
 from trimtab.checks.placeholder import is_placeholder, placeholders, without_placeholders
 
@@ -24,14 +23,12 @@ def codes(tmp_path, text):
     return [each.finding.code for each in check(file).diagnoses]
 
 
-@pytest.mark.parametrize(
-    "value", ["${RATE}", "$RATE", "{{ rate }}", "out/${RUN}", "${oc.env:RATE,1}", ["a", "$B"]]
-)
+@for_each("value", ["${RATE}", "$RATE", "{{ rate }}", "out/${RUN}", "${oc.env:RATE,1}", ["a", "$B"]])
 def test_what_is_to_be_filled_in_is_a_placeholder(value):
     assert is_placeholder(value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     [
         "adamw",

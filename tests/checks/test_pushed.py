@@ -1,10 +1,9 @@
-import pytest
-
 from tests.checks.written import run_of
+from tests.for_each import for_each
 from trimtab.checks.pushed import is_pushed
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("keys", "is_so"),
     [
         ({}, False),

@@ -2,12 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.ranges import allows, ranges_around
 
 NUMBERS = st.lists(st.integers(0, 30), min_size=1, max_size=3).map(tuple)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "inside", "outside"),
     [
         ("~=4.46", (4, 57, 0), (5, 0, 0)),

@@ -1,8 +1,7 @@
 import re
 
-import pytest
-
 from tests.checks.say.reports import SKIPPED, UNREADABLE, finding, report
+from tests.for_each import for_each
 from trimtab.checks.check import check
 from trimtab.errors import Problem
 
@@ -22,7 +21,7 @@ def test_findings_are_counted_by_severity():
     assert [whole.count(severity) for severity in ("error", "warning", "note")] == [1, 0, 2]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("where", "count"),
     [
         (("a.yaml:1:2", "a.yaml:7:1", "a.yaml"), 1),

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.checks.catalogue import rules_by_name
 from trimtab.checks.edits import RemoveKey
 from trimtab.checks.place import Place
@@ -30,7 +31,7 @@ def test_a_field_that_is_not_given_is_a_mistake_of_the_rule():
         RULE.at(SETTING, warmup="1,000")
 
 
-@pytest.mark.parametrize("value", ["a\n::error::b", "\x1b]0;title\a", "x" * 2_000_000, "\u2028\ud800" * 300])
+@for_each("value", ["a\n::error::b", "\x1b]0;title\a", "x" * 2_000_000, "\u2028\ud800" * 300])
 def test_what_comes_from_a_file_stands_in_one_short_line(value):
     shown = RULE.at(SETTING, warmup=value, steps="1").finding.message
     assert shown.isprintable()

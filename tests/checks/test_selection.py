@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.checks.catalogue import all_rules
 from trimtab.checks.selection import chosen_rules
 from trimtab.errors import InputError
@@ -16,7 +17,7 @@ def test_without_a_choice_every_rule_runs():
     assert codes() == EVERY
 
 
-@pytest.mark.parametrize("word", ["S104", "s104", "warmup-longer-than-run", "TT401"])
+@for_each("word", ["S104", "s104", "warmup-longer-than-run", "TT401"])
 def test_a_rule_is_chosen_by_code_name_and_alias(word):
     assert "S104" in codes([word])
     assert "S104" not in codes([], [word])

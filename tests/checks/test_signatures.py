@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.checks import signatures
 
 
@@ -32,7 +33,7 @@ def test_the_table_agrees_with_the_installed_libraries():
     assert set(names) == set(signatures.keywords_of("transformers.EarlyStoppingCallback"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "library"),
     [("trl.PPOTrainer", "trl"), ("trl.SFTTrainer", None), ("mine.PPOTrainer", None), ("PPO", None)],
 )

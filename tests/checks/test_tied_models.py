@@ -1,5 +1,4 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.place import Place
@@ -17,16 +16,12 @@ def told(**concepts):
     )
 
 
-@pytest.mark.parametrize(
-    "name", ["meta-llama/Llama-3.2-1B", "Qwen/Qwen2.5-0.5B", "Qwen/Qwen3-4B", "google/gemma-2-2b"]
-)
+@for_each("name", ["meta-llama/Llama-3.2-1B", "Qwen/Qwen2.5-0.5B", "Qwen/Qwen3-4B", "google/gemma-2-2b"])
 def test_published_models_with_one_matrix_are_known(name):
     assert is_tied(told(model_name=name))
 
 
-@pytest.mark.parametrize(
-    "name", ["meta-llama/Llama-3.1-8B", "Qwen/Qwen2.5-7B", "mistralai/Mistral-7B-v0.1", "mine"]
-)
+@for_each("name", ["meta-llama/Llama-3.1-8B", "Qwen/Qwen2.5-7B", "mistralai/Mistral-7B-v0.1", "mine"])
 def test_other_models_are_not(name):
     assert not is_tied(told(model_name=name))
 

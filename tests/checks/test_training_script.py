@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.kinds.describing import document
+from tests.for_each import for_each
 from trimtab.checks.description import Description
 from trimtab.checks.training_script import loads_model, trains
 
@@ -9,7 +8,7 @@ def run(text, file="train.py"):
     return Description(tool="torch", kind="python", document=document(file, text))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "is_so"),
     [
         ("Trainer(model)", True),
@@ -31,7 +30,7 @@ def test_a_file_that_is_no_script_is_one_of_training():
     assert trains(run("a: 1\n", "run.yaml"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "is_so"),
     [
         ("AutoModelForCausalLM.from_pretrained('a')", True),

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.checks.convert import convert
 from trimtab.checks.read.document import read_document
 from trimtab.checks.unrecognised import LAUNCHED, tool_not_read, unrecognised, what_is_there, what_may_be
@@ -10,7 +11,7 @@ def document(name, text):
     return read_document(name, text.encode())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "tool"),
     [
         ("fairseq-generate data-bin --path a.pt", "fairseq"),

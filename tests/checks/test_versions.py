@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.versions import Versions, library_of, own_versions, parse_versions, read_version
 from trimtab.errors import InputError
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "version"),
     [
         ("5.24.0", (5, 24, 0)),

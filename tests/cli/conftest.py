@@ -1,11 +1,16 @@
 import sys
+from functools import cache
 from types import SimpleNamespace
 
 import pytest
+from typer import testing
 from typer.testing import CliRunner
 
 import trimtab
 from trimtab.cli.app import app
+
+# A runner makes all commands anew for each line, which takes longer than most of them; a process makes them once.
+testing._get_command = cache(testing._get_command)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 from pathlib import Path
 
-import pytest
-
+from tests.for_each import for_each
 from trimtab.cli.fit_plan import FitRequest, parsed
 
 
@@ -12,7 +11,7 @@ def test_a_plain_command_is_read_as_typer_reads_it():
     assert parsed(["my.yaml", "--model", "config.json"]).model == Path("config.json")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     [
         [],

@@ -1,7 +1,7 @@
 import pytest
 
 from trimtab.config.load import load_recipe
-from trimtab.config.starter import init_recipe
+from trimtab.config.task_facts import init_recipe
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.cli.live_panel import LivePanel, Numbers, has_panel, panel_lines, training_progress
 from trimtab.finding import Finding
 from trimtab.progress import HearsSamples, Progress
@@ -98,9 +99,7 @@ def test_the_panel_shows_what_matters_in_place():
     assert terminal.screen.cursor.x == 0
 
 
-@pytest.mark.parametrize(
-    ("columns", "rows"), [(80, 24), (40, 10), (31, 5), (20, 24), (80, 3), (6, 2), (1, 1)]
-)
+@for_each(("columns", "rows"), [(80, 24), (40, 10), (31, 5), (20, 24), (80, 3), (6, 2), (1, 1)])
 def test_no_terminal_is_too_small(columns, rows):
     terminal = Terminal(columns, rows)
     panel = panel_on(terminal)

@@ -1,6 +1,7 @@
 import pytest
 import typer
 
+from tests.for_each import for_each
 from trimtab.cli.random_options import Seed, TopK, given, idle, temperature_option, top_p_option
 from trimtab.decode.sampling import Sampling
 from trimtab.errors import InputError
@@ -10,7 +11,7 @@ def parser(option):
     return getattr(option, "__metadata__", (option,))[0].parser
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "option", "taken", "refused"),
     [
         ("top_k", TopK, ["1", "70"], ["0", "1.5", "x"]),

@@ -5,6 +5,7 @@ import sys
 import pytest
 import typer
 
+from tests.for_each import for_each
 from trimtab.cli.shell import MOST_SHOWN, guarded, tell
 from trimtab.errors import DiskFull, InputError, NothingToResume, Problem, RunFailed, Terminated, input_error
 
@@ -21,7 +22,7 @@ def outcome(error):
     return raised.value.exit_code
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("error", "code"),
     [
         (input_error("x: wrong"), 2),

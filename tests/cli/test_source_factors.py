@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.cli.source_factors import factor_files, options_of
 from trimtab.errors import InputError
 
@@ -13,7 +14,7 @@ def test_files_are_given_by_the_names_of_factors():
     assert options_of(files) == {"--factors pos": Path("a=b"), "--factors ner": Path("c")}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "what"),
     [(["pos"], "no file"), (["=a"], "no file"), (["pos="], "no file"), (["a=b", "a=c"], "given twice")],
 )

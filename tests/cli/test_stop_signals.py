@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.cli.stop_signals import run_stoppable
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGUSR1: 99}
@@ -34,7 +35,7 @@ sys.exit(stop_signals.run_stoppable(command))
     return done.returncode, done.stderr, done.stdout
 
 
-@pytest.mark.parametrize("number", CODES)
+@for_each("number", CODES)
 def test_a_signal_ends_a_command_with_one_line_and_lets_it_clean_up(number):
     body = f"""try:
     send({int(number)})

@@ -3,6 +3,7 @@ import math
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from tests.text_run import text_recipe
 from trimtab.config.adapter import ALL_LINEAR, LoraAdapter
 from trimtab.config.load import load_recipe
@@ -17,7 +18,7 @@ def test_the_scale_is_one_unless_something_else_is_written():
     assert LoraAdapter().names == ALL_LINEAR
 
 
-@pytest.mark.parametrize("given", [{"targets": []}, {"targets": ["wq"]}, {"dropout": 0.1}, {"rank": 0}])
+@for_each("given", [{"targets": []}, {"targets": ["wq"]}, {"dropout": 0.1}, {"rank": 0}])
 def test_what_means_nothing_is_refused(given):
     with pytest.raises(ValidationError):
         LoraAdapter(**given)

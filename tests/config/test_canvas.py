@@ -1,10 +1,11 @@
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from trimtab.config.canvas import CanvasConfig
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changes", [{"size": 100}, {"size": 96, "multiple": 64}, {"multiple": 48}, {"size": 0}, {"size": 8192}]
 )
 def test_a_side_that_is_no_multiple_or_out_of_range_is_refused(changes):

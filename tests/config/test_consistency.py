@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.config.consistency import contradictions
 from trimtab.config.run import Recipe
 
@@ -19,7 +20,7 @@ def test_defaults_contradict_nothing():
     assert found() == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("step", "complaint"),
     [
         ({"tokens_per_step": 256}, None),
@@ -42,7 +43,7 @@ def test_the_default_micro_batch_counts_as_well():
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("warmup", "length", "is_wrong"),
     [
         ("1000 steps", "1000 steps", False), ("1001 steps", "1000 steps", True), ("2 epochs", "1 epochs", True),
@@ -158,7 +159,7 @@ def test_an_average_that_is_evaluated_is_kept():
     assert found(evaluate={"weights": "ema"}, step={"ema": {}}) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ema", "refreshes"),
     [
         ({"warmup": False}, 1000),
@@ -176,7 +177,7 @@ def test_an_average_forgets_the_first_weights_before_the_run_ends(ema, refreshes
     assert found(step={"ema": ema}, model=start) == [], "those of a warm start are worth something"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ema", "length", "refreshes"),
     [
         ({"every": 2000}, 1000, 0),
@@ -192,7 +193,7 @@ def test_an_average_that_is_refreshed_too_seldom_is_told_by_how_often(ema, lengt
     assert all(f"so {refreshes} refreshes in {length} steps" in got for _, got, _ in complaints)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tied", "output", "got"),
     [
         ({}, 1.0, None),
@@ -238,7 +239,7 @@ def test_early_stopping_watches_metrics_that_are_measured(evaluate, complaint):
     assert found(evaluate=evaluate) == ([complaint] if complaint else [])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("step", "is_wrong"),
     [
         ({"gradients": "released", "tokens_per_step": 8192}, True),

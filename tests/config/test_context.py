@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from trimtab.config.context import ContextTransform
 
 
@@ -9,7 +10,7 @@ def test_by_default_two_sentences_stand_on_both_sides_and_the_current_one_is_lea
     assert (config.sentences, config.sides, config.loss, config.vary) == (2, "both", "current", True)
 
 
-@pytest.mark.parametrize("separator", ["a b", "", "▁x", " <sep>"])
+@for_each("separator", ["a b", "", "▁x", " <sep>"])
 def test_a_separator_is_one_word(separator):
     with pytest.raises(ValidationError, match="separator"):
         ContextTransform(separator=separator)

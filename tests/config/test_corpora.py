@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from trimtab.config.corpora import KINDS, ParallelFiles, TrainCorpus
 
 PAIR = {"source": "a", "target": "b"}
@@ -28,7 +29,7 @@ def test_an_empty_path_is_refused(side):
     assert f"{side}: is empty" in refused(ParallelFiles, **{**PAIR, side: ""})
 
 
-@pytest.mark.parametrize("tag", ["", " ", "two words", "tab\tbed", "wide\u3000space", "▁", "▁the"])
+@for_each("tag", ["", " ", "two words", "tab\tbed", "wide\u3000space", "▁", "▁the"])
 def test_a_tag_is_one_word(tag):
     assert "one word without spaces" in refused(ParallelFiles, **PAIR, tags=[tag])
 
@@ -45,7 +46,7 @@ def test_a_text_in_one_language_is_source_and_target():
     assert TrainCorpus(**PAIR).text is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "said"),
     [
         ({"source": "other.de"}, "other files are given as well"),
@@ -61,7 +62,7 @@ def test_a_text_has_no_other_side(changes, said):
     assert said in refused(TrainCorpus, **{"text": "mono.de", **changes})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "said"),
     [
         ({"split": "train"}, "without a `dataset`"),

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.config.load import parse_recipe
 from trimtab.errors import InputError
 
@@ -18,7 +19,7 @@ def problems(written):
     return caught.value.problems
 
 
-@pytest.mark.parametrize(
+@for_each(
     "written",
     [
         "{kind: duplicate}",

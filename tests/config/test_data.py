@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from trimtab.config.corpora import ParallelFiles
 from trimtab.config.data import DataConfig, is_one_set
 
@@ -13,7 +14,7 @@ def refused(model, **values) -> str:
     return str(raised.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "is_one"),
     [
         (PAIR, True),
@@ -40,9 +41,7 @@ def test_a_single_validation_set_is_called_valid():
     ]
 
 
-@pytest.mark.parametrize(
-    ("workers", "is_right"), [("auto", True), (0, True), (256, True), (-1, False), (257, False)]
-)
+@for_each(("workers", "is_right"), [("auto", True), (0, True), (256, True), (-1, False), (257, False)])
 def test_workers_are_a_number_or_auto(workers, is_right):
     if is_right:
         assert DataConfig.model_validate({"train": [PAIR], "workers": workers}).workers == workers

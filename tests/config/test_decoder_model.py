@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from trimtab.config.decoder_model import DECODER_PRESETS, DecoderModel
 from trimtab.config.presets import divisors, near_divisor
 from trimtab.config.problems import complaints_about
@@ -16,7 +17,7 @@ def refused(**values) -> str:
     return str(raised.value)
 
 
-@pytest.mark.parametrize("preset", DECODER_PRESETS)
+@for_each("preset", DECODER_PRESETS)
 def test_a_preset_fills_the_sizes_and_can_be_built_without_anything_else(preset):
     filled = model(preset=preset)
     assert {key: getattr(filled, key) for key in DECODER_PRESETS[preset]} == DECODER_PRESETS[preset]
@@ -38,7 +39,7 @@ def test_an_unknown_preset_is_one_problem():
     assert refused(preset="huge").count("input_value") == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("values", "what"),
     [
         ({"heads": 7}, "7 heads do not divide dim 1024"),

@@ -1,8 +1,8 @@
 from typing import Literal
 
-import pytest
 from annotated_types import Ge, Lt
 
+from tests.for_each import for_each
 from trimtab.config.describe import describe, join_words, shown
 from trimtab.config.places import Place
 from trimtab.config.run import Best
@@ -10,7 +10,7 @@ from trimtab.config.transforms import Transform
 from trimtab.units import Duration
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("annotation", "words"),
     [
         (int, "a whole number"),
@@ -40,7 +40,7 @@ def test_bounds_belong_to_the_number():
     assert describe(Place(int | None, (Ge(1),))) == "a whole number, at least 1, or null"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "text"),
     [(None, "nothing (null)"), (True, "true"), (False, "false"), ({"a": 1}, "a group of keys"), ([1], "a list"),
      ((1,), "a list"), (1.5, "1.5"), ("x", "'x'")],

@@ -1,10 +1,11 @@
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from trimtab.config.diffusion_model import DIFFUSION_PRESETS, DiffusionModel
 
 
-@pytest.mark.parametrize("name", [*DIFFUSION_PRESETS])
+@for_each("name", [*DIFFUSION_PRESETS])
 def test_a_preset_fills_the_sizes_and_what_is_written_beside_it_wins(name):
     model = DiffusionModel.model_validate({"preset": name, "layers": 2})
     assert (model.dim, model.heads, model.layers) == (
@@ -14,7 +15,7 @@ def test_a_preset_fills_the_sizes_and_what_is_written_beside_it_wins(name):
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("wrong", "words"),
     [
         ({}, "dim, heads"),

@@ -1,11 +1,12 @@
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from trimtab.config.encoder_model import ENCODER_PRESETS, EncoderModel
 from trimtab.config.model import ENCODER_DECODER_PRESETS
 
 
-@pytest.mark.parametrize("preset", ENCODER_PRESETS)
+@for_each("preset", ENCODER_PRESETS)
 def test_a_preset_is_the_encoder_of_the_encoder_decoder_of_its_name(preset):
     other = ENCODER_DECODER_PRESETS[preset]
     model = EncoderModel(preset=preset)
@@ -16,7 +17,7 @@ def test_a_preset_is_the_encoder_of_the_encoder_decoder_of_its_name(preset):
     assert EncoderModel(preset=preset, layers=1).layers == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "said"),
     [
         ({"heads": 5}, "do not divide"),

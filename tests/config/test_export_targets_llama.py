@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.export_targets import llama_obstacles, obstacles
 
@@ -8,7 +9,7 @@ def model(**changes) -> DecoderModel:
     return DecoderModel(preset="tiny", **changes)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changes",
     [
         {},

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.config.fitting import fitted
 from trimtab.config.load import parse_recipe
 from trimtab.config.render import render_recipe
@@ -12,7 +13,7 @@ def loaded(*overrides):
     return parse_recipe(PLAIN, overrides=overrides)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("length", "kind", "warmup"),
     [
         ("400 steps", "linear_warmup", "20 steps"), ("5 steps", "cosine", "1 steps"),
@@ -58,7 +59,7 @@ def test_what_is_written_and_what_a_peak_follows_from_is_refused_as_it_was(overr
 VALID = "data.valid={dev: {source: c, target: d}}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("length", "every"),
     [
         ("400 steps", "40 steps"), ("5 steps", "1 steps"), ("499 steps", "49 steps"), ("1 steps", "1 steps"),

@@ -4,6 +4,7 @@ import pytest
 
 from tests.children import printed
 from tests.cli.refusal import has_four_parts
+from tests.for_each import for_each
 from trimtab.config.given_path import path_text
 from trimtab.errors import InputError
 
@@ -13,7 +14,7 @@ def test_text_and_paths_are_taken(given):
     assert path_text(given, name="recipe", allowed="a recipe") == "a/b"
 
 
-@pytest.mark.parametrize("given", [None, 3, {}, b"a", ["a"]])
+@for_each("given", [None, 3, {}, b"a", ["a"]])
 def test_anything_else_is_refused_by_its_type(given):
     with pytest.raises(InputError) as caught:
         path_text(given, name="recipe", allowed="a recipe")

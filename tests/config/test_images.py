@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from trimtab.config.images import CharsetConfig, ImageConfig, Rendering
 
 
@@ -10,7 +11,7 @@ def test_the_widest_image_follows_from_the_fit():
     assert (ImageConfig().num_channels, ImageConfig(channels="rgb").num_channels) == (1, 3)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("model", "given"),
     [
         (ImageConfig, {"size": 30}),

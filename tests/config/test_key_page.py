@@ -1,5 +1,4 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.config.key_page import is_key, key_lines, keys_called, near_keys
 from trimtab.config.places import known_keys
 
@@ -10,7 +9,7 @@ def test_every_key_of_a_recipe_has_its_page():
     assert [key for key, page in pages.items() if not key.endswith("kind") and not page[2].strip()] == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "words"),
     [
         ("step.optimizer.learning_rate", ["- default (lion): `0.0001`", "--reset learning_rate"]),
@@ -29,7 +28,7 @@ def test_a_page_has_meaning_default_allowed_values_and_what_a_resumed_run_may_do
     assert [each for each in words if each not in page] == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "answer"),
     [
         ("step.clip.at", True),

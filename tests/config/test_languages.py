@@ -1,9 +1,8 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.config.languages import known_languages, labels_of
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("code", "labels"),
     [
         ("de", {"de"}),

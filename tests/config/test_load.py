@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from tests.strategies import TRICKY
 from trimtab.config.load import MAX_BYTES, load_recipe, parse_recipe
 from trimtab.config.read_yaml import Position
-from trimtab.config.starter import init_recipe
+from trimtab.config.task_facts import init_recipe
 from trimtab.errors import InputError
 
 GOOD = """\
@@ -91,7 +92,7 @@ def test_a_kind_or_a_preset_can_be_overridden():
     assert loaded.recipe.model.dim == 512
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "what"),
     [
         ("", "the recipe is empty"),

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.config.mixing import mixing_contradictions
 from trimtab.config.run import Recipe
 
@@ -53,7 +54,7 @@ def test_noise_is_for_texts_in_one_language_or_for_corpora_that_it_names():
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("model", "kind", "fits"),
     [
         ("unigram", "subword_regularization", True),
@@ -89,7 +90,7 @@ def test_the_symbol_of_what_is_left_out_is_no_tag():
     assert found(train=[PAIR, {**mono, "tags": ["<masked>"]}], transforms=noise) == []
 
 
-@pytest.mark.parametrize("separator", ["a", "/", "", "a b", "\0\0", "▁x"])
+@for_each("separator", ["a", "/", "", "a b", "\0\0", "▁x"])
 def test_a_separator_is_no_ordinary_character(separator):
     with pytest.raises(ValueError, match="separator"):
         found(transforms=[{"kind": "context", "separator": separator}])

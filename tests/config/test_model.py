@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from trimtab.config.model import ENCODER_DECODER_PRESETS, EncoderDecoderModel
 from trimtab.config.problems import complaints_about
 
@@ -15,7 +16,7 @@ def refused(**values) -> str:
     return str(raised.value)
 
 
-@pytest.mark.parametrize("preset", ENCODER_DECODER_PRESETS)
+@for_each("preset", ENCODER_DECODER_PRESETS)
 def test_a_preset_fills_the_sizes(preset):
     assert {key: getattr(model(preset=preset), key) for key in ENCODER_DECODER_PRESETS[preset]} == (
         ENCODER_DECODER_PRESETS[preset]

@@ -1,7 +1,6 @@
 from typing import Annotated, get_args, get_origin
 
-import pytest
-
+from tests.for_each import for_each
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.detector_model import DetectorModel
 from trimtab.config.model import EncoderDecoderModel
@@ -12,7 +11,7 @@ from trimtab.config.run import Model
 KINDS = get_args(get_args(Model)[0] if get_origin(Model) is Annotated else Model)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_every_kind_of_model_answers_what_is_asked_of_any(kind):
     assert issubclass(kind, ModelSettings)
     assert kind.kept_from_start == tuple(key for key in kind.kept_from_start if key in kind.model_fields)

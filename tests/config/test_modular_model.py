@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.for_each import for_each
 from tests.modular_run import MODEL
 from trimtab.config.load import load_recipe, parse_recipe
 from trimtab.config.modular_model import ModularModel
@@ -43,7 +44,7 @@ def problem_of(**changes: Any) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "words"),
     [
         (

@@ -1,5 +1,4 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.config.nearest import (
     MOST,
     WORDS_OF_OTHERS,
@@ -18,7 +17,7 @@ def test_the_words_of_other_tools_lead_to_keys_that_exist():
     assert unknown == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "suggested"),
     [
         ("lenght", ["length"]),
@@ -37,7 +36,7 @@ def test_an_unknown_key_of_the_whole_recipe_finds_its_place(path, suggested):
     assert nearest_keys(path, keys_of(Recipe)) == suggested
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "suggested"),
     [
         ("tokens_per_microbatch", "step.tokens_per_micro_batch"),

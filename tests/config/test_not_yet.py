@@ -1,5 +1,4 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.config.not_yet import not_yet
 from trimtab.config.problems import complaints_about
 
@@ -15,7 +14,7 @@ def complaint(**changes):
     return complaints_about(RECIPE | changes)[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "said"),
     [
         ({"model": {"kind": "hf", "preset": "tiny"}}, "kind: pretrained, path: DIR_OR_HUB_NAME"),

@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from tests.optimizer_kinds import EVERY_KIND, OPTIMIZERS
 from trimtab.config.step import StepConfig
 
@@ -21,7 +22,7 @@ def test_values_out_of_range_are_refused(optimizer):
         StepConfig.model_validate({"optimizer": optimizer})
 
 
-@pytest.mark.parametrize("kind", EVERY_KIND)
+@for_each("kind", EVERY_KIND)
 def test_every_optimizer_has_multipliers_by_role_and_all_are_one_by_default(kind):
     def multipliers(**written):
         return StepConfig.model_validate(

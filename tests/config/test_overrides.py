@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.config.overrides import apply_overrides
 from trimtab.errors import InputError
 
@@ -51,7 +52,7 @@ def test_each_override_is_remembered_with_where_it_came_from():
     assert apply_overrides(TREE, ("length=2 steps",))[1] == {"length": "command line: length=2 steps"}
 
 
-@pytest.mark.parametrize("text", ["length", "=3", ".a=3", "a.=3", "a..b=3", "", "--flag"])
+@for_each("text", ["length", "=3", ".a=3", "a.=3", "a..b=3", "", "--flag"])
 def test_what_is_not_key_and_value_is_refused(text):
     (found,) = problems(text)
     assert (found.what, found.got, found.allowed) == ("not an override", repr(text), "KEY=VALUE")

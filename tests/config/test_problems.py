@@ -111,7 +111,7 @@ def test_a_missing_key_says_what_it_is_for():
     assert length.fix == "add `length`: How long to train."
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "path", "suggested"),
     [
         ({"learning_rate": 1}, "learning_rate", "step.optimizer.learning_rate"),

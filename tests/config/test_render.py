@@ -10,7 +10,7 @@ from trimtab.config.load import parse_recipe
 from trimtab.config.read_yaml import read_yaml
 from trimtab.config.render import render_recipe
 from trimtab.config.run import Recipe
-from trimtab.config.starter import init_recipe
+from trimtab.config.task_facts import init_recipe
 
 
 @pytest.mark.slow

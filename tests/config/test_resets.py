@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.config.resets import (
     CHANGES,
     MAY_CHANGE,
@@ -13,7 +14,7 @@ from trimtab.config.resets import (
 from trimtab.errors import InputError
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "needed"),
     [
         ("recipe.length", "nothing"),
@@ -49,7 +50,7 @@ def test_the_way_out_names_all_resets_that_are_needed_together():
     assert "--reset" not in fixes["recipe.model.dim"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "found"),
     [
         ("data, optimizer", ("optimizer", "data")),

@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from trimtab.config.run import Recipe
 from trimtab.units import Duration
 
@@ -24,7 +25,7 @@ def test_each_of_the_three_is_needed(key):
         Recipe.model_validate({name: value for name, value in SMALLEST.items() if name != key})
 
 
-@pytest.mark.parametrize(
+@for_each(
     "values",
     [
         {"length": "0 steps"},

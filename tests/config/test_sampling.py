@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from trimtab.config.sampling import BpeDropout, SubwordRegularization
 from trimtab.config.tokenizer import SentencePieceTokenizer
 
@@ -15,7 +16,7 @@ def test_a_sampling_is_chosen_by_its_kind():
     assert SentencePieceTokenizer().sampling is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changes",
     [{"alpha": 0}, {"alpha": -1}, {"nbest": 1}, {"nbest": -1}, {"nbest": "some"}, {"sides": "none"}],
 )

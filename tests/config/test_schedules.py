@@ -3,6 +3,7 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from trimtab.config.load import parse_recipe
 from trimtab.config.schedules import Schedule
 from trimtab.config.step import StepConfig
@@ -43,6 +44,6 @@ def test_no_warmup_is_refused_with_what_to_write_instead(kind, warmup):
     assert advice.get(kind, "'1 steps'") in problem.fix
 
 
-@pytest.mark.parametrize("warmup", ["-1 steps", "05", "false", "steps"])
+@for_each("warmup", ["-1 steps", "05", "false", "steps"])
 def test_other_warmups_that_are_wrong_are_told_as_lengths(warmup):
     assert refused("cosine", warmup).what == "step.schedule.warmup: wrong value"

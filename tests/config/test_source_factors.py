@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.config.data import DataConfig
 from trimtab.config.source_factors import CaseFactor, FileFactor
 
@@ -7,7 +8,7 @@ POS = {"kind": "file", "name": "pos"}
 FILES = {"source": "s", "target": "t"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "factor",
     [
         {"kind": "file", "name": "case"},

@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from trimtab.config.problems import complaints_about
 from trimtab.config.step import StepConfig
 
@@ -12,7 +13,7 @@ def test_the_micro_batch_is_8192_by_default_and_never_more_than_the_step():
     assert StepConfig(tokens_per_step=1000, tokens_per_micro_batch=3000).micro_batch_tokens == 1000
 
 
-@pytest.mark.parametrize(
+@for_each(
     "values",
     [
         {"tokens_per_step": 0},
@@ -60,7 +61,7 @@ def test_narrow_weights_are_for_every_optimizer_and_no_average():
         assert not complaints(precision="bf16", optimizer={"kind": kind})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "place", "mended"),
     [
         ({"tokens_per_micro_batch": 500}, "gradients", {"tokens_per_step": 500}),

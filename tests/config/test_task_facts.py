@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.config.export_targets import MODULE
 from trimtab.config.load import parse_recipe
 from trimtab.config.render import render_recipe
@@ -36,9 +37,7 @@ def test_a_translation_is_left_alone():
     assert with_task_defaults({"seed": 1}) == {"seed": 1}
 
 
-@pytest.mark.parametrize(
-    "tree", [3, None, [], {"task": "language_model", "data": 3, "loss": [], "evaluate": "x"}]
-)
+@for_each("tree", [3, None, [], {"task": "language_model", "data": 3, "loss": [], "evaluate": "x"}])
 def test_what_is_no_recipe_is_left_for_others_to_complain_of(tree):
     assert with_task_defaults(tree) == tree
 

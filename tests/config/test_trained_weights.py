@@ -1,5 +1,4 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.config.run import Recipe
 from trimtab.config.trained_weights import weight_contradictions
 
@@ -7,7 +6,7 @@ WARM = {"preset": "tiny", "warm_start": "runs/base"}
 LORA_B = {"optimizer": {"kind": "adamw", "learning_rate_multipliers": {"lora_b": 16}}}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "paths"),
     [
         ({"adapter": {"rank": 4}}, ["adapter"]),

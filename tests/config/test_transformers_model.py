@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from trimtab.config.transformers_model import TransformersModel
 
 SIZES = {"dim": 8, "num_ids": 20, "num_source_ids": 20}
@@ -17,7 +18,7 @@ def test_it_needs_a_path():
         TransformersModel(**SIZES)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("family", "settings", "cap"),
     [
         ("gemma2", '{"final_logit_softcapping": 7.5}', 7.5),

@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from trimtab.config.corpora import TrainCorpus
 from trimtab.config.transforms import DenoiseTransform, LengthFilter, ProtectTransform
 
@@ -24,7 +25,7 @@ def test_noise_is_for_texts_or_for_what_it_names():
     assert [DenoiseTransform(only=("news",)).is_for(each) for each in (text, pair)] == [False, True]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "said"),
     [
         ({"patterns": ()}, "nothing is protected"),

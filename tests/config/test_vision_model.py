@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from tests.for_each import for_each
 from trimtab.config.vision_model import VisionModel
 
 
@@ -11,7 +12,7 @@ def test_a_preset_is_filled_and_what_is_written_beside_it_wins():
     assert model.multiple == (32, 16)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changes",
     [{"patch": [32, 5]}, {"patch": [0, 4]}, {"dim": 30}, {"heads": 3}, {"registers": -1}, {"drop_path": 1}],
 )

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.config.load import parse_recipe
 from trimtab.config.written import lines_added
 from trimtab.errors import InputError, Problem
@@ -21,7 +22,7 @@ def told(what, **parts):
     return caught.value.problems[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("what", "where"),
     [
         ("data.train.0: a is not there", "r.yaml:3:7"),

@@ -69,7 +69,7 @@ def test_what_the_parser_says_otherwise_is_told_in_its_words():
     assert has_four_parts(f"error: {error}")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "at", "shown"),
     [
         ("x\na: [1\nb", 5, "a: [1"), ("a: 'x", 5, "a: 'x"), ("", 0, "the end of the file"),

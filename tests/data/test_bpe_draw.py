@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.data.slow_bpe import slow_split
 from tests.data.small_text import sentences
+from tests.for_each import for_each
 from trimtab.data import drawn_splits
 from trimtab.data.bpe_draw import BpeDraw
 from trimtab.data.order import stream_keys
@@ -44,7 +45,7 @@ def texts_of(name, count=80):
     return [processor(name).normalize(line) for line in sentences(count, seed=5)]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@for_each("name", MODELS)
 def test_without_dropout_it_is_the_split_of_the_library(name):
     lines = [*sentences(200, seed=5), "", "ship 漢字 漢 shipé", "see <ab>, <a><a>the"]
     texts = [processor(name).normalize(line) for line in lines]

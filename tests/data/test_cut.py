@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.rows import PAD, START, pairs_up_to, rows, segments_of, window_of
+from tests.for_each import for_each
 from trimtab.data.cut import Rows, common_full_rows, cut, pack_pairs
 from trimtab.data.shape import PackShape, plan_shape
 from trimtab.errors import InputError
@@ -173,7 +174,7 @@ def full_shape(*, slots, segments=40, fixed=True, prefix=False):
     return PackShape(2, 0, slots, segments, 0, LONGEST, fixed, False, prefix)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("lengths", "full"),
     [
         ([LONGEST] * 8, 4),  # all of both packs

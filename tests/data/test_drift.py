@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.data.demo_pairs import demo_pairs, lost
+from tests.for_each import for_each
 from trimtab.data.drift import Lengths, correlation, find_drift, length_costs, usual_lengths
 
 
@@ -37,7 +38,7 @@ def test_real_text_that_is_in_place_has_no_drift():
         assert drift_of(demo_pairs(3000, name)) is None
 
 
-@pytest.mark.parametrize("line", [0, 137, 1000, 1900])
+@for_each("line", [0, 137, 1000, 1900])
 def test_a_lost_target_line_is_found_at_its_place(line):
     found = drift_of(lost(demo_pairs(2000), line))
     assert (found.kind, found.offset) == ("shifted", -1)
@@ -125,7 +126,7 @@ def test_one_line_that_fits_its_neighbour_is_no_drift_however_well_it_does_and_t
         assert found is None
 
 
-@pytest.mark.parametrize(("size", "found"), [(6, False), (9, False), (12, True), (20, True)])
+@for_each(("size", "found"), [(6, False), (9, False), (12, True), (20, True)])
 def test_a_stretch_of_fewer_than_ten_lines_is_no_drift(size, found):
     source = np.random.default_rng(1).integers(20, 200, 80)
     target = source.copy()

@@ -1,10 +1,9 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.config.corpora import TrainCorpus
 from trimtab.data.kept_files import CorpusFiles, folder_names, kept_names
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("config", "names"),
     [
         ({"source": "x/train.en.xz", "target": "train.de"}, ("train.en", "train.de")),

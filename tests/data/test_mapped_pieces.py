@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.for_each import for_each
 from tests.module_folder import module_folder
 from trimtab.data.mapped_pieces import MappedPieces, read_table
 from trimtab.errors import InputError
@@ -19,9 +20,7 @@ def test_what_the_table_does_not_have_is_unknown(tmp_path):
     assert again(*given).ids(["the red ship"]) == [row]
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"[]", b"{}", b'{"a": "b"}', b'{"a": 1, "b": 1}', b'{"a": -1}', b"\xff"]
-)
+@for_each("content", [b"", b"[]", b"{}", b'{"a": "b"}', b'{"a": 1, "b": 1}', b'{"a": -1}', b"\xff"])
 def test_what_is_no_vocabulary_is_refused(content):
     with pytest.raises(InputError, match="not a vocabulary"):
         read_table(content, Path("vocab.json"))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.data.order import _root_rounded_up, permuted, random_stream, stream_keys, uniform
 from trimtab.errors import InputError
 
@@ -80,7 +81,7 @@ def test_small_draws_are_uniform_within_a_stream_and_across_streams_and_follow_s
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("n", "order"),
     [
         (1, [0]),
@@ -97,7 +98,7 @@ def test_the_order_of_every_size_is_written_in_stone(n, order):
     assert permuted(np.arange(n), n=n, key=(1, 2)).tolist() == order
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("n", "places"),
     [
         (99, [89, 69, 31]),

@@ -1,11 +1,11 @@
 import dataclasses
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.demo_pairs import Listed
+from tests.for_each import for_each
 from trimtab.data.scan import (
     ADDRESSES,
     COPY,
@@ -19,7 +19,7 @@ from trimtab.data.scan import (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "target", "odd"),
     [
         ("1,000.5 MB on 2001-03-31", "1.000,5 MB am 31.03.2001", 0),

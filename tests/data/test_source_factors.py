@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.data.source_factors import (
     case_of,
     in_lower_case,
@@ -20,7 +21,7 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Z"
 VALUES = st.text("ABCxyz", min_size=1)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("word", "case"),
     [
         ("ship", "lower"), ("Ship", "title"), ("SHIP", "upper"), ("iPhone", "mixed"), ("I", "title"),
@@ -53,7 +54,7 @@ def test_columns_of_another_length_do_not_fit():
     assert with_factors("a b", ["X Y", "X Y Z"]) is None
 
 
-@pytest.mark.parametrize("line", ["a", "a|X b", "|X", "a|X|Y b|X"])
+@for_each("line", ["a", "a|X b", "|X", "a|X|Y b|X"])
 def test_a_word_without_its_values_is_refused_with_the_word(line):
     with pytest.raises(InputError, match="a word has no values of the 2 source factors"):
         split_words(line, 2)

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.data.small_text import sentences, small_tokenizer
+from tests.for_each import for_each
 from trimtab.config.data import DataConfig
 from trimtab.config.reserved import SEPARATOR
 from trimtab.config.tokenizer import SentencePieceTokenizer
@@ -33,7 +34,7 @@ def test_tags_of_both_directions_are_trained_with():
     assert trained_tags(config(BARE)) == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("corpora", "always"),
     [
         ((UI,), True),

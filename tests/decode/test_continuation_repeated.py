@@ -2,10 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.decode.continuation import repeated_share
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ids", "share"),
     [
         ([], 0.0),

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from tests.for_each import for_each
 from trimtab.decode import decode_loop as module
 from trimtab.decode.decode_loop import CHECK_EVERY, check_interval, decode_loop
 from trimtab.decode.hypothesis import Hypothesis
@@ -46,9 +47,7 @@ class Session:
         self.kept.append(rows.tolist())
 
 
-@pytest.mark.parametrize(
-    "lengths", [[1], [3, 1, 2], [9, 2, 30, 4, 4, 17, 1, 30], list(range(1, 40)), [40] * 5]
-)
+@for_each("lengths", [[1], [3, 1, 2], [9, 2, 30, 4, 4, 17, 1, 30], list(range(1, 40)), [40] * 5])
 def test_every_row_gets_its_own_result_whenever_it_leaves(lengths):
     found = decode_loop(Session(), Countdown(lengths), num_steps=max(lengths))
     assert [hypothesis.ids for hypothesis in found] == [[row] for row in range(len(lengths))]

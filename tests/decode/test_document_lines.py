@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.decode.document_lines import json_documents, json_line, text_documents
 from trimtab.errors import InputError
 
@@ -40,7 +41,7 @@ def test_lists_and_objects_come_back_in_their_form():
     assert json.loads(json_line(found[1][0], ["y"])) == {"src": ["c"], "doc": 7, "translation": ["y"]}
 
 
-@pytest.mark.parametrize("line", ["", "{", "7", '"a"', "{}", '{"src": "a"}', "[1]", "[" * 100_000])
+@for_each("line", ["", "{", "7", '"a"', "{}", '{"src": "a"}', "[1]", "[" * 100_000])
 def test_a_line_that_is_no_document_is_named(line):
     with pytest.raises(InputError, match="line 2 is no document"):
         list(json_documents(["[]", line], name="x"))

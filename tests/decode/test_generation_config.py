@@ -1,11 +1,12 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.decode.generation_config import USUAL, GenerationConfig
 from trimtab.decode.sampling import Sampling
 from trimtab.errors import InputError
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("wrong", "words"),
     [
         ({"max_tokens": 0}, "max_tokens: out of range"),

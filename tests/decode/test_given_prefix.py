@@ -3,6 +3,7 @@ import dataclasses
 import pytest
 
 from tests.decode.copying import copying
+from tests.for_each import for_each
 from trimtab.decode.given_prefix import prefix_ids
 from trimtab.errors import InputError
 
@@ -20,7 +21,7 @@ def test_text_is_normalised_and_spelled_as_targets_are():
     assert prefix_ids([" a "], setup) == [[9]]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("prefix", "words"),
     [
         ("abc", "cannot spell: 'abc'"),

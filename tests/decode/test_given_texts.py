@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.refusal import has_four_parts
+from tests.for_each import for_each
 from trimtab.decode.given_texts import check_texts, checked_documents, checked_texts
 from trimtab.errors import InputError
 
@@ -33,7 +34,7 @@ def test_what_holds_no_texts_is_refused(texts):
     assert has_four_parts(f"error: {caught.value}")
 
 
-@pytest.mark.parametrize("odd", [None, 1, b"a", ["a"]])
+@for_each("odd", [None, 1, b"a", ["a"]])
 def test_an_entry_that_is_no_text_is_named_by_its_number_in_a_list_at_once_and_elsewhere_in_its_turn(odd):
     with pytest.raises(InputError, match="lines: number 2 is not a text") as caught:
         checked_texts(["a", odd], name="lines")

@@ -1,16 +1,16 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.decode.limits import target_limit
 
 
-@pytest.mark.parametrize(("source", "expected"), [(1, 12), (25, 60), (122, 254), (123, 256), (256, 256)])
+@for_each(("source", "expected"), [(1, 12), (25, 60), (122, 254), (123, 256), (256, 256)])
 def test_twice_the_source_and_ten_more_but_never_beyond_what_the_model_knows(source, expected):
     assert target_limit(source, max_tokens=256) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "prefix", "expected"),
     [(1, 1, 12), (1, 2, 12), (1, 3, 13), (25, 50, 60), (25, 51, 61), (2, 246, 256), (2, 255, 256)],
 )

@@ -1,10 +1,10 @@
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.decode.copying import CharacterTokenizer
+from tests.for_each import for_each
 from trimtab.decode.longline import cut_line
 
 
@@ -70,7 +70,7 @@ def test_the_smallest_limit_still_loses_nothing():
     assert "".join(glue + text for glue, text in cut("ab. cd", max_tokens=2)) == "ab. cd"
 
 
-@pytest.mark.parametrize("unit", ["x", "!", ".)", "。", "a.", ' "', ". ", "\u2028", "!x", "\x00"])
+@for_each("unit", ["x", "!", ".)", "。", "a.", ' "', ". ", "\u2028", "!x", "\x00"])
 def test_twenty_thousand_characters_of_one_kind_are_cut_without_loss(unit):
     line = unit * (20_000 // len(unit))
     joined = "".join(text for _, text in cut(line, max_tokens=256))

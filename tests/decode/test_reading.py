@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.decode import reading
 from trimtab.decode.reading import read_lines
 from trimtab.errors import InputError
@@ -13,7 +14,7 @@ def read(data: bytes) -> list[str]:
     return list(read_lines(io.BytesIO(data)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "lines"),
     [
         (b"", []),
@@ -81,9 +82,7 @@ def test_offsets_count_the_byte_order_mark():
         read(b"\xef\xbb\xbfa\xff\n")
 
 
-@pytest.mark.parametrize(
-    "data", [b"\xed\xa0\x80\n", b"\xc0\xaf\n", b"\xf4\x90\x80\x80\n", b"\xe2\x82", b"\x80\n"]
-)
+@for_each("data", [b"\xed\xa0\x80\n", b"\xc0\xaf\n", b"\xf4\x90\x80\x80\n", b"\xe2\x82", b"\x80\n"])
 def test_surrogates_overlong_forms_and_cut_characters_are_not_utf_8(data):
     with pytest.raises(InputError, match="line 1 is not UTF-8"):
         read(data)

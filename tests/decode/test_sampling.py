@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from tests.reference.logits_warpers import warped
 from trimtab.decode.sampling import Sampling, allowed_probabilities
 from trimtab.errors import InputError
@@ -37,7 +38,7 @@ def test_top_k_keeps_the_k_likeliest_in_their_proportions(values, k):
     assert allowed(values, top_k=k) == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("top_p", "kept"),
     [(0.3, {1}), (0.5, {1}), (0.51, {1, 3}), (0.8, {1, 3}), (0.82, {0, 1, 3}), (1.0, {0, 1, 2, 3})],
 )
@@ -48,7 +49,7 @@ def test_top_p_keeps_the_fewest_that_reach_the_probability(top_p, kept):
     assert sum(found) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("epsilon", "kept"), [(0.0, 4), (0.1, 3), (0.2, 2), (0.4, 1), (0.9, 1)])
+@for_each(("epsilon", "kept"), [(0.0, 4), (0.1, 3), (0.2, 2), (0.4, 1), (0.9, 1)])
 def test_epsilon_keeps_what_has_at_least_this_probability_and_always_the_likeliest(epsilon, kept):
     found = allowed([math.log(p) for p in (0.125, 0.5, 0.0625, 0.3125)], epsilon=epsilon)
     assert sum(probability > 0 for probability in found) == kept
@@ -105,7 +106,7 @@ def test_what_is_out_of_reach_stays_there():
     assert allowed([0.0, -math.inf, 0.0], temperature=100.0, top_k=3, top_p=1.0, epsilon=0.0) == [0.5, 0, 0.5]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wrong",
     [
         {"temperature": 0.0},

@@ -1,10 +1,11 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.decode.search import Search
 from trimtab.errors import InputError
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("values", "names"),
     [
         ({"beam": 0}, "beam"),

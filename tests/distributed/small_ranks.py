@@ -2,7 +2,8 @@
 
     python -m tests.distributed.small_ranks FOLDER PORT COMPARED_STEPS RANK/WORLD_SIZE [RANK/WORLD_SIZE ...]
 
-Each rank is a fork of this process, since to load torch takes longer than what most of them do.
+Each rank is a fork of this process, since to load torch takes longer than what most of them do. What they would import
+late is imported here.
 With a world size of 1 it is the slow twin: one process, every micro-batch. Of several ranks the last one is killed at
 the end, for what the others make of it. With a number of steps that is not 0, ranks only compare a divided model over
 so many.
@@ -15,13 +16,18 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import sacrebleu  # noqa: F401
 import torch
+import torch._dynamo
+import torch.distributed.fsdp
+import torch.distributed.tensor
 
 from tests.forking import ended, forked
 from tests.small_run import small_sources
 from tests.unchecked import model_unchecked
 from trimtab import launch
 from trimtab.build import build
+from trimtab.checks.catalogue import all_rules
 from trimtab.distributed import ONE_RANK
 from trimtab.distributed.launched import LaunchedRank
 from trimtab.distributed.torch_ranks import launched_ranks
@@ -230,6 +236,7 @@ def begin(folder, port, compared_steps, rank, world_size):
 
 def main(folder, port, compared_steps, *ranks):
     folder.mkdir(exist_ok=True)
+    all_rules()
     processes = [begin(folder, int(port), int(compared_steps), *map(int, each.split("/"))) for each in ranks]
     (folder / "codes.json").write_text(json.dumps([*map(ended, processes)]))
 

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.fake_ranks import Twins, Unasked
+from tests.for_each import for_each
 from tests.images import image_batches
 from trimtab.distributed.agree import first_ahead, in_turn, micro_batches, of_first, on_any
 from trimtab.errors import RunFailed
@@ -30,7 +31,7 @@ def test_one_rank_is_asked_nothing():
     assert first_ahead(Unasked(), lambda: "done") == "done"
 
 
-@pytest.mark.parametrize(("mine", "theirs"), [(True, 0), (False, 1), (True, 1), (False, 0)])
+@for_each(("mine", "theirs"), [(True, 0), (False, 1), (True, 1), (False, 0)])
 def test_a_flag_of_any_rank_is_one_of_all(mine, theirs):
     assert on_any(mine, Beside(theirs)) == (mine or bool(theirs))
 

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.distributed.launched import LaunchedRank, launched, was_started_again
 from trimtab.errors import InputError
 
@@ -22,13 +23,13 @@ def test_what_torchrun_says_is_taken():
     assert launched(TORCHRUN | {"LOCAL_WORLD_SIZE": "4", "LOCAL_RANK": "3"}).one_host
 
 
-@pytest.mark.parametrize("size", [None, "1", "", "two"])
+@for_each("size", [None, "1", "", "two"])
 def test_a_process_alone_was_launched_by_nobody(size):
     found = {} if size is None else {"WORLD_SIZE": size, "RANK": "nonsense"}
     assert launched(found) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "value", "says"),
     [
         ("RANK", None, "is not set"),
@@ -64,8 +65,6 @@ def test_everything_that_is_wrong_is_told_at_once():
     ]
 
 
-@pytest.mark.parametrize(
-    ("count", "again"), [(None, False), ("0", False), ("", False), ("x", False), ("1", True)]
-)
+@for_each(("count", "again"), [(None, False), ("0", False), ("", False), ("x", False), ("1", True)])
 def test_a_process_that_torchrun_has_started_again_knows_it_though_it_is_alone(count, again):
     assert was_started_again({} if count is None else {"TORCHELASTIC_RESTART_COUNT": count}) is again

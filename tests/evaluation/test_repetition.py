@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.errors import InputError
 from trimtab.evaluation.repetition import (
     FEWEST_LOOPS,
@@ -16,7 +17,7 @@ from trimtab.evaluation.repetition import (
 from trimtab.run_findings.catalog import ALL
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("translations", "expected"),
     [
         ([], 0.0),
@@ -46,7 +47,7 @@ def test_the_share_of_repeated_4grams_is_what_counting_one_by_one_gives(translat
     assert repeated_4grams(translations) == pytest.approx(repeated / total if total else 0.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("sources", "translations", "expected"),
     [
         (["a", "b", "c", "d"], ["x", "y", "x", "x"], 0.5),
@@ -80,7 +81,7 @@ def test_one_phrase_for_every_input_is_a_collapse_that_names_the_phrase_and_the_
     assert "warmup" in finding.fix
 
 
-@pytest.mark.parametrize(("different", "collapsed"), [(1, True), (6, True), (7, False), (32, False)])
+@for_each(("different", "collapsed"), [(1, True), (6, True), (7, False), (32, False)])
 def test_the_bound_is_one_in_five(different, collapsed):
     translations = [f"translation {number % different}" for number in range(32)]
     assert (find_collapse(probes(32), translations) is not None) is collapsed

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.experiments.open_experiment import EXPERIMENTS, FOLDER, open_experiment
+from tests.for_each import for_each
 
 RESULTS = sorted(path.name for path in FOLDER.glob("*.json"))
 NOT_AS_PREDICTED = {
@@ -44,7 +45,7 @@ def test_a_verdict_follows_from_the_stored_numbers(name, monkeypatch):
     assert verdict["as predicted"] == (name not in NOT_AS_PREDICTED)
 
 
-@pytest.mark.parametrize("name", RESULTS)
+@for_each("name", RESULTS)
 def test_a_result_says_how_it_was_made_and_names_no_folder_of_a_machine(name):
     result = stored(name)
     assert result["command"] == f"python experiments/{result['experiment']}.py"

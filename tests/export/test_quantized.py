@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.errors import InputError
 from trimtab.export.quantized import Quantized, check_kind, quantized_by
 
@@ -11,7 +12,7 @@ def test_by_default_nothing_is_rounded():
     assert not Quantized(kind="int8").is_exact
 
 
-@pytest.mark.parametrize("points", [-0.1, 100.1, math.nan, math.inf])
+@for_each("points", [-0.1, 100.1, math.nan, math.inf])
 def test_a_loss_is_a_number_of_points(points):
     with pytest.raises(InputError, match="--loss: out of range"):
         Quantized(kind="int8", most_loss=points)
@@ -38,7 +39,7 @@ def test_a_kind_alone_stands_for_all_of_it():
     assert quantized_by(strict) is strict
 
 
-@pytest.mark.parametrize("given", [8, True, {"kind": "int8"}, ["int8"]])
+@for_each("given", [8, True, {"kind": "int8"}, ["int8"]])
 def test_what_is_no_kind_is_refused_with_what_is(given):
     with pytest.raises(InputError, match=r"allowed a kind such as 'int8', or trimtab\.Quantized"):
         quantized_by(given)

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 import trimtab.export
+from tests.for_each import for_each
 from trimtab.config.export_targets import facts_of
 from trimtab.errors import InputError
 from trimtab.export.target import Target
@@ -22,7 +23,7 @@ def test_every_target_that_can_be_named_is_one_in_a_folder_of_its_name():
     assert set(TARGETS) == FOLDERS
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@for_each("name", TARGETS)
 def test_the_first_weights_are_exact_and_others_are_refused_with_those_there_are(name):
     assert facts_of(name).weights[0] == "float32"
     with pytest.raises(InputError) as caught:
@@ -30,7 +31,7 @@ def test_the_first_weights_are_exact_and_others_are_refused_with_those_there_are
     assert caught.value.problems[0].allowed == ", ".join(facts_of(name).weights)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "target"),
     [
         ("ct2", "ctranslate2"),

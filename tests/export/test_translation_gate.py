@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.export.gate import BOUND
 from trimtab.export.quantized import Quantized
 from trimtab.export.samples import gate_lines
@@ -115,7 +116,7 @@ def test_another_tokenizer_fails_and_so_does_another_text_of_the_same_ids(both):
     assert found.written_otherwise
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         {"worst_token": 2 * BOUND},

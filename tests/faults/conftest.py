@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tests.faults.counting import Count, keep
-from tests.faults.killing import killed_recipe
+from tests.faults.killing import MANY_STEPS, killed_recipe
+from tests.shared_folder import shared_folder
 from tests.unchecked import model_unchecked
 from trimtab.launch import train
 
@@ -14,9 +15,23 @@ from trimtab.launch import train
 @pytest.fixture(scope="session")
 def undisturbed(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that nobody interrupted; its recipe lies beside it."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    with model_unchecked():
-        return train(killed_recipe(folder, workers=0), out=folder / "run").run
+
+    def make(folder: Path) -> None:
+        with model_unchecked():
+            train(killed_recipe(folder, workers=0), out=folder / "run")
+
+    return shared_folder(tmp_path_factory, "undisturbed", make) / "run"
+
+
+@pytest.fixture(scope="session")
+def long_undisturbed(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with twice as many steps."""
+
+    def make(folder: Path) -> None:
+        with model_unchecked():
+            train(killed_recipe(folder, workers=0, steps=MANY_STEPS), out=folder / "run")
+
+    return shared_folder(tmp_path_factory, "long_undisturbed", make) / "run"
 
 
 @pytest.fixture

@@ -152,8 +152,8 @@ def _feed(group: Group, text: str) -> None:
 
 
 def _left(group: Group) -> list[str]:
-    """Workers see within moments that the process they work for is gone."""
-    until = time.monotonic() + 20
+    """Workers see within moments that the process they work for is gone; a server that still imports sees it then."""
+    until = time.monotonic() + LONGEST_WAIT
     while (left := group.members()) and time.monotonic() < until:
         time.sleep(0.01)
     return [group.read("cmdline", pid).replace("\0", " ") for pid in left]

@@ -19,9 +19,9 @@ from tests.small_run import small_recipe
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.step_folders import list_steps, step_name
 
-STEPS, EVERY = 120, 5
+STEPS, MANY_STEPS, EVERY = 60, 120, 5
+"""Of a run that is ended once or twice, of one that is ended ten times, and between checkpoints."""
 CHANGES = {
-    "length": f"{STEPS} steps",
     "model.dropout": 0.2,
     "evaluate.every": "40 steps",
     "checkpoint.every": f"{EVERY} steps",
@@ -54,17 +54,17 @@ class Found:
     """Checkpoints that were being written."""
 
 
-def killed_recipe(folder: Path, *, workers: int) -> Path:
+def killed_recipe(folder: Path, *, workers: int, steps: int = STEPS) -> Path:
     """A tiny run with dropout and a checkpoint every few steps."""
-    return small_recipe(folder, **CHANGES, **{"data.workers": workers})
+    return small_recipe(folder, length=f"{steps} steps", **CHANGES, **{"data.workers": workers})
 
 
-def moments(count: int, *, seed: int) -> list[Moment]:
+def moments(count: int, *, seed: int, steps: int = STEPS) -> list[Moment]:
     """The first as soon as the run has begun, the others at random steps, each a random while after its checkpoint."""
     draw = random.Random(seed)
     # So far apart that each is beyond what the run before it may have saved, which waits before a third checkpoint.
-    steps = sorted(draw.sample(range(EVERY, STEPS - 4 * EVERY, 2 * EVERY), count - 1))
-    return [Moment(step, draw.uniform(0.0, 0.15)) for step in (0, *steps)]
+    after = sorted(draw.sample(range(EVERY, steps - 4 * EVERY, 2 * EVERY), count - 1))
+    return [Moment(step, draw.uniform(0.0, 0.15)) for step in (0, *after)]
 
 
 def end_in_turn(
@@ -146,9 +146,9 @@ def found(run: Path, code: int) -> Found:
     )
 
 
-def digest(run: Path, step: int = STEPS) -> str:
-    """sha256 of the weights."""
-    file = run / "checkpoints" / step_name(step) / "model.safetensors"
+def digest(run: Path, step: int | None = None) -> str:
+    """sha256 of the weights of a step, by default the last one."""
+    file = run / "checkpoints" / step_name(newest(run) if step is None else step) / "model.safetensors"
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 

@@ -21,7 +21,7 @@ from tests.faults.interrupting import (
     says,
     starts_workers,
 )
-from tests.faults.killing import killed_recipe, newest
+from tests.faults.killing import MANY_STEPS, killed_recipe, newest
 from tests.small_run import small_recipe
 
 pytestmark = pytest.mark.skipif(not (PROC / "self/stat").exists(), reason="looks for processes in /proc")
@@ -40,7 +40,7 @@ def arguments_of(command: str, folder: Path, *, pairs: Path, texts: Path) -> lis
     """What a command is called with; `pairs` and `texts` are runs."""
     data = pairs.parent
     return {
-        "train": ["train", killed_recipe(folder, workers=2), "--out", folder / "run"],
+        "train": ["train", killed_recipe(folder, workers=2, steps=MANY_STEPS), "--out", folder / "run"],
         "demo": ["demo", "--out", folder / "run", "--minutes", "1"],
         "translate": ["translate", pairs, "--output", folder / "out.txt"],
         "evaluate": ["evaluate", pairs, "--source", data / "dev.en", "--reference", data / "dev.de"],

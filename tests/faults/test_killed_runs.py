@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from tests.faults.counting import Count
-from tests.faults.killing import STEPS, Found, digest, end_in_turn, finish, killed_recipe, logs, moments
+from tests.faults.killing import (
+    MANY_STEPS,
+    STEPS,
+    Found,
+    digest,
+    end_in_turn,
+    finish,
+    killed_recipe,
+    logs,
+    moments,
+)
 from trimtab.launch import train
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
@@ -42,11 +52,13 @@ def test_two_kills_in_a_row_change_nothing(workers: int, tmp_path: Path, undistu
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 1, 2, 4])
-def test_ten_kills_in_a_row_change_nothing(workers: int, tmp_path: Path, undisturbed: Path, count: Count):
-    recipe = killed_recipe(tmp_path, workers=workers)
-    found = end_in_turn(recipe, tmp_path / "run", moments(10, seed=20 + workers))
+def test_ten_kills_in_a_row_change_nothing(
+    workers: int, tmp_path: Path, long_undisturbed: Path, count: Count
+):
+    recipe = killed_recipe(tmp_path, workers=workers, steps=MANY_STEPS)
+    found = end_in_turn(recipe, tmp_path / "run", moments(10, seed=20 + workers, steps=MANY_STEPS))
     finish(recipe, tmp_path / "run", resume=True)
-    as_undisturbed = is_as_undisturbed(tmp_path / "run", undisturbed)
+    as_undisturbed = is_as_undisturbed(tmp_path / "run", long_undisturbed)
     count("random kills", tried=10, held=10 * as_undisturbed, steps_lost=steps_lost(found))
     assert [each.code for each in found] == [-signal.SIGKILL] * 10
     assert as_undisturbed

@@ -11,6 +11,7 @@ from tests.children import Command
 from tests.faults.counting import Count
 from tests.faults.killing import (
     LONGEST_WAIT,
+    MANY_STEPS,
     Moment,
     digest,
     end_in_turn,
@@ -82,8 +83,8 @@ def disturb(recipe: Path, run: Path, step: int, deed: Deed, *, seconds: float = 
 
 
 @pytest.mark.slow
-def test_whoever_cannot_wait_loses_no_checkpoint(tmp_path: Path, undisturbed: Path, count: Count):
-    recipe, run = killed_recipe(tmp_path, workers=0), tmp_path / "run"
+def test_whoever_cannot_wait_loses_no_checkpoint(tmp_path: Path, long_undisturbed: Path, count: Count):
+    recipe, run = killed_recipe(tmp_path, workers=0, steps=MANY_STEPS), tmp_path / "run"
     codes, lost, before = [], [], 0
     for number, (deed, _) in enumerate(IMPATIENT):
         codes.append(disturb(recipe, run, 20 + 25 * number, deed))
@@ -93,7 +94,7 @@ def test_whoever_cannot_wait_loses_no_checkpoint(tmp_path: Path, undisturbed: Pa
         before = left.checkpoint
         lost.append(max(0, (left.metrics_step or 0) - left.checkpoint))
     train(recipe, out=run, resume=True)
-    as_undisturbed = digest(run) == digest(undisturbed) and logs(run) == logs(undisturbed)
+    as_undisturbed = digest(run) == digest(long_undisturbed) and logs(run) == logs(long_undisturbed)
     count("signals", tried=len(IMPATIENT), held=len(IMPATIENT) * as_undisturbed, steps_lost=lost)
     assert [code in allowed for code, (_, allowed) in zip(codes, IMPATIENT, strict=True)] == [True] * 4, codes
     assert as_undisturbed
@@ -106,7 +107,7 @@ def test_a_run_that_is_stopped_and_continued_goes_on(
     seconds: float, tmp_path: Path, undisturbed: Path, count: Count
 ):
     recipe, run = killed_recipe(tmp_path, workers=0), tmp_path / "run"
-    code = disturb(recipe, run, 80, send(signal.SIGSTOP, signal.SIGCONT, apart=seconds))
+    code = disturb(recipe, run, 40, send(signal.SIGSTOP, signal.SIGCONT, apart=seconds))
     count("signals", tried=1, held=code == 0 and digest(run) == digest(undisturbed), steps_lost=[0])
     assert code == 0
     assert digest(run) == digest(undisturbed)

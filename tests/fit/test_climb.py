@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fit.planning import card, pairs_recipe, subject_of, text_recipe
+from tests.for_each import for_each
 from trimtab.fit.climb import (
     EXACT,
     ROUNDED,
@@ -99,7 +100,7 @@ BIG = {
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "value", "effect"),
     [
         ("step.recompute", "block", EXACT),

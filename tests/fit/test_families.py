@@ -7,6 +7,7 @@ import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.errors import InputError
 from trimtab.fit.families import FAMILIES, SIZES, family_shape
 
@@ -169,7 +170,7 @@ def test_vit_has_as_many_parameters_as_in_transformers(layers, picture, channels
     check(transformers.ViTForImageClassification, config)
 
 
-@pytest.mark.parametrize("kind", LLAMAS)
+@for_each("kind", LLAMAS)
 def test_settings_that_a_file_leaves_out_have_the_defaults_of_transformers(kind):
     model_class, config_class = (getattr(transformers, name) for name in LLAMAS[kind])
     sizes = {"vocab_size": 50, "hidden_size": 64, "intermediate_size": 56, "num_hidden_layers": 1}
@@ -201,7 +202,7 @@ def test_each_missing_size_is_told():
     assert "hidden_size is no size" in str(told.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changes",
     [
         {"num_attention_heads": 10**7},

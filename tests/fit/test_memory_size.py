@@ -2,11 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.errors import InputError
 from trimtab.fit.memory_size import GIB, MIB, in_gib, parse_memory, usable
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "size"),
     [
         ("24GB", 24 * GIB),
@@ -20,7 +21,7 @@ def test_amounts_are_read_in_powers_of_two(text, size):
     assert parse_memory(text, option="--ram") == size
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "said"),
     [
         ("24", "has no unit"),

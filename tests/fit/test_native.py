@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fit.planning import pairs_recipe, text_recipe
+from tests.for_each import for_each
 from tests.modular_run import MODEL as MODULAR
 from trimtab.build import freeze
 from trimtab.config.adapter import ALL_LINEAR, LoraAdapter
@@ -124,7 +125,7 @@ def test_matrices_in_four_bits_take_the_bytes_of_their_buffers(kind):
     assert sum(each.numbers for each in weights if not each.packed_rows) == numbers(real)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "patterns",
     [
         ["embedding.weight"],

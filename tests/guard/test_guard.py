@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.guard import Guard, Verdict
 
 
@@ -15,7 +16,7 @@ def warmed() -> Guard:
     return guard
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("loss", "norm"),
     [(math.nan, 1.0), (math.inf, 1.0), (2.0, math.nan), (2.0, -math.inf), (math.nan, math.nan)],
 )

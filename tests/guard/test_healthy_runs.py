@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.guard import Guard
 
 RUNS = json.loads((Path(__file__).parent / "healthy_runs.json").read_text())["runs"]
 
 
-@pytest.mark.parametrize("name", RUNS)
+@for_each("name", RUNS)
 def test_no_step_of_a_healthy_run_is_refused(name):
     run, guard = RUNS[name], Guard()
     verdicts = [guard.judge(*each) for each in zip(run["loss"], run["grad_norm"], strict=True)]

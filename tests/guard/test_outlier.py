@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.config.guard import GuardConfig
 from trimtab.errors import InputError
 from trimtab.guard import Guard, outlier
@@ -138,7 +139,7 @@ def test_a_guard_by_itself_has_the_numbers_of_a_run_that_writes_none():
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wrong",
     [
         {"window": 1},

@@ -3,6 +3,7 @@ import math
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.errors import InputError
 from trimtab.guard import Guard, OutlierRule
 from trimtab.guard.saved_state import checked_state
@@ -30,7 +31,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+@for_each("name", WRONG)
 def test_what_is_no_state_of_this_guard_is_refused(name):
     state, said = WRONG[name]
     with pytest.raises(InputError, match=rf"(?s)Guard\.from_dict.*{said}"):

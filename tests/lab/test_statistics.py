@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.lab.statistics import holm, incomplete_beta, paired, t_quantile, two_sided_p
 
 NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("freedom", "quantile"),
     [(1, 12.7062047), (2, 4.30265273), (4, 2.77644511), (9, 2.26215716), (30, 2.04227246), (200, 1.97189622)],
 )
@@ -60,7 +61,7 @@ def test_differences_that_are_all_the_same_leave_nothing_to_chance():
     assert (paired([0.0, 0.0]).p, paired([0.5, 0.5, 0.5]).p) == (1.0, 0.0)
 
 
-@pytest.mark.parametrize("differences", [[], [1.0], [1.0, math.nan], [1.0, math.inf]])
+@for_each("differences", [[], [1.0], [1.0, math.nan], [1.0, math.inf]])
 def test_what_cannot_be_compared_is_refused(differences):
     with pytest.raises(ValueError, match="at least two finite"):
         paired(differences)

@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.loss.box_iou import box_iou, corners
 
 KINDS = ["iou", "giou", "diou", "ciou"]
@@ -19,7 +20,7 @@ def value(one, other, kind):
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "expected"),
     [
         # Two squares of side 2, shifted by 1 both ways: overlap 1, union 7, hull 9, distance² 2, diagonal² 18.
@@ -60,7 +61,7 @@ def test_equal_boxes_have_1_and_others_less_in_either_order(kind, one, other):
     assert -2 <= found <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_boxes_without_an_area_give_finite_values_and_gradients(kind):
     flat = torch.tensor([[0.5, 0.5, 0.5, 0.5], [0.1, 0.1, 0.9, 0.1]], requires_grad=True)
     other = torch.tensor([[0.5, 0.5, 0.5, 0.5], [0.0, 0.0, 1.0, 1.0]])

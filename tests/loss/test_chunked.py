@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab import logit_tiles
 from trimtab.loss import plain
 from trimtab.loss.chunked import Inputs, check_labels, chunked_cross_entropy
@@ -191,7 +192,7 @@ def test_with_weights_in_bf16_it_errs_no_more_than_the_plain_loss_does(rows):
         assert (ours - exact).norm() <= 1.2 * (obvious - exact).norm()
 
 
-@pytest.mark.parametrize("wrong", [60, -1, -99, 10**12])
+@for_each("wrong", [60, -1, -99, 10**12])
 def test_a_label_that_stands_for_nothing_is_refused(wrong):
     hidden, matrix, labels = make(30, 64, 60, torch.float32)
     labels[7] = wrong
@@ -199,7 +200,7 @@ def test_a_label_that_stands_for_nothing_is_refused(wrong):
         chunked_cross_entropy(hidden, matrix, labels, Terms(60))
 
 
-@pytest.mark.parametrize("count", [0, 1, 29, 31])
+@for_each("count", [0, 1, 29, 31])
 def test_there_is_one_label_for_each_vector(count):
     hidden, matrix, _ = make(30, 64, 60, torch.float32)
     with pytest.raises(ValueError, match=f"{count} labels for 30 hidden vectors"):

@@ -1,7 +1,7 @@
-import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.for_each import for_each
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.model.feed_forward import FeedForward
 
@@ -40,7 +40,7 @@ def test_silu_and_swish_are_x_times_its_sigmoid():
     assert torch.equal(silu(x), swish(x))
 
 
-@pytest.mark.parametrize(("activation", "maps"), [("silu", 2), ("gelu", 2), ("swiglu", 3), ("geglu", 3)])
+@for_each(("activation", "maps"), [("silu", 2), ("gelu", 2), ("swiglu", 3), ("geglu", 3)])
 def test_a_gate_is_one_more_map(activation, maps):
     block = FeedForward(EncoderDecoderModel(preset="tiny", activation=activation, bias=False))
     assert sum(p.numel() for p in block.parameters()) == maps * 192 * 768

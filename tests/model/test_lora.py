@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
+from tests.for_each import for_each
 from trimtab.config.adapter import LoraAdapter
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.model import EncoderDecoderModel
@@ -62,7 +63,7 @@ def test_an_adapter_changes_nothing_at_first_and_trains_alone():
     assert all(not model.get_parameter(name).any() for name in model.begins_zero)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "given",
     [
         {},

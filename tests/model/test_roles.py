@@ -3,6 +3,7 @@ import torch
 from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from tests.for_each import for_each
 from tests.model.test_decoder_only import VARIANTS as DECODERS
 from tests.model.test_decoder_only import build as build_decoder
 from tests.model.test_encoder_decoder import ALL as ENCODER_DECODERS
@@ -31,7 +32,7 @@ def test_every_parameter_has_a_role_and_hidden_matrices_alone_are_decayed(build,
             assert parameter.shape[1] == model.config.dim
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("build", "tied", "outputs"),
     [
         (build_decoder, True, 0),
@@ -48,7 +49,7 @@ def test_an_output_that_is_tied_is_an_embedding(build, tied, outputs):
     assert [*roles.values()].count("output") == outputs
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "role"),
     [
         ("model.layers.0.self_attn.q_proj.lora_A.default.weight", "hidden"),

@@ -1,7 +1,7 @@
-import pytest
 import torch
 from torch import nn
 
+from tests.for_each import for_each
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.source_factors import FactorSize, SourceFactors
@@ -27,7 +27,7 @@ def embedded_by_hand(factors, ids, pieces):
     return torch.stack(rows)
 
 
-@pytest.mark.parametrize("dims", [(None,), (None, None), (3,), (None, 3, 2), (2, None)])
+@for_each("dims", [(None,), (None, None), (3,), (None, 3, 2), (2, None)])
 def test_factors_are_added_or_appended(dims):
     torch.manual_seed(1)
     sizes = [FactorSize(f"f{number}", 3 + number, dim) for number, dim in enumerate(dims)]

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from tests.for_each import for_each
 from tests.model.test_decoder_only import DOCUMENTS
 from tests.model.test_decoder_only import build as build_decoder
 from tests.model.test_decoder_only import logits as text_logits
@@ -90,7 +91,7 @@ def test_rows_are_mapped_between_weights_of_different_precision(before, after):
     assert mapped.tolist() == [[6.0, 7.0], [2.0, 3.0], [-1.0, -1.0]]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "key", "got", "allowed"),
     [
         ({"dim": 16}, "dim", "16", "32"),

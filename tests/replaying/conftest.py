@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from tests.one_epoch_run import BROKEN_STEP, one_epoch_recipe, windows_of
+from tests.shared_folder import shared_folder
 from trimtab.launch import train
 from trimtab.step.stepper import Stepper
 
@@ -21,8 +22,11 @@ REWINDS = {
 @pytest.fixture(scope="session")
 def healthy_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of one epoch, with checkpoints of each 20th step; nothing may be changed in it."""
-    folder = tmp_path_factory.mktemp("healthy")
-    return train(one_epoch_recipe(folder), out=folder / "run").run
+
+    def make(folder: Path) -> None:
+        train(one_epoch_recipe(folder), out=folder / "run")
+
+    return shared_folder(tmp_path_factory, "healthy", make) / "run"
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +45,6 @@ def broken_run(healthy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> t
 def rewound_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose weights were overwritten once, after step 52, and which went back to step 40 for it; a checkpoint of
     step 50 is set aside. Nothing may be changed in it."""
-    folder = tmp_path_factory.mktemp("rewound")
     begin, left = Stepper.begin, [1]
 
     def poked(stepper, state):
@@ -51,6 +54,9 @@ def rewound_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
                 next(iter(stepper.objective.model.parameters())).view(-1)[:500] = 40.0
         begin(stepper, state)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Stepper, "begin", poked)
-        return train(one_epoch_recipe(folder, **REWINDS), out=folder / "run").run
+    def make(folder: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Stepper, "begin", poked)
+            train(one_epoch_recipe(folder, **REWINDS), out=folder / "run")
+
+    return shared_folder(tmp_path_factory, "rewound", make) / "run"

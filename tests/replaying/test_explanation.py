@@ -1,5 +1,4 @@
-import pytest
-
+from tests.for_each import for_each
 from tests.replaying.test_evidence import BROKEN, evidence, windows
 from trimtab.replaying.evidence import Measure
 from trimtab.replaying.explanation import explanation
@@ -8,7 +7,7 @@ from trimtab.replaying.left_out import LeftOut
 BAD = windows(9.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("found", "words"),
     [
         (evidence(2.0, 2.2), ("the window is like others",)),

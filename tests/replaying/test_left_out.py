@@ -1,7 +1,7 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.replaying.left_out import LeftOut, left_out, went_back_from
 
 
@@ -21,12 +21,12 @@ def guard(*masked, rewound=()):
 ONCE = guard((81, 128), rewound=[108])
 
 
-@pytest.mark.parametrize("step", [1, 80, 129, 160])
+@for_each("step", [1, 80, 129, 160])
 def test_a_step_that_was_taken_is_not_left_out(step):
     assert left_out(step, records=lines(until=160, masked=[(81, 128)]), guard=ONCE) is None
 
 
-@pytest.mark.parametrize(("step", "was_taken"), [(81, True), (108, True), (109, False), (128, False)])
+@for_each(("step", "was_taken"), [(81, True), (108, True), (109, False), (128, False)])
 def test_a_step_that_was_left_out_is_told_with_its_stretch_and_where_the_run_came_from(step, was_taken):
     found = left_out(
         step, records=lines(until=160, masked=[(81, 128)]), guard=ONCE, refused=frozenset({101, 108})

@@ -1,9 +1,9 @@
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.say.page import page_text
 from trimtab.checks.say.pages import all_pages
 from trimtab.report.markdown import html_of
@@ -11,7 +11,7 @@ from trimtab.report.markdown import html_of
 TAGS = {"h3", "p", "blockquote", "ul", "li", "pre", "code", "strong", "em", "a"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "html"),
     [
         ("# A `b` c", "<h3>A <code>b</code> c</h3>"),

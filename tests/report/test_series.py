@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tests.for_each import for_each
 from trimtab.report.series import (
     MOST_POINTS,
     MOST_SINGLE,
@@ -22,7 +23,7 @@ ANY = arrays(
 )
 
 
-@pytest.mark.parametrize("steps", [1, 4096, 4097, 10_000, 999_999, 1_000_000, 2_097_153])
+@for_each("steps", [1, 4096, 4097, 10_000, 999_999, 1_000_000, 2_097_153])
 def test_points_are_few_and_never_fewer_than_half_of_the_most(steps):
     width = steps_per_point(steps)
     points = -(-steps // width)

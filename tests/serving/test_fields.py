@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.serving.connection import Request
 from trimtab.serving.fields import Fields, json_object
 from trimtab.serving.refused import Refused
@@ -17,7 +18,7 @@ def test_an_object_is_read():
     assert json_object(request('{"a": "ö"}'.encode())) == {"a": "ö"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "word"),
     [(b"", "not JSON"), (b"[1]", "not a JSON object"), (b"{", "not JSON"), (b'{"a": NaN}', "not JSON"),
      (b'{"a": -Infinity}', "not JSON"), (b'"\xff"', "not UTF-8"), (b"[" * 100_000, "not JSON"),
@@ -29,9 +30,7 @@ def test_what_is_no_object_is_refused(body, word):
     assert refused.value.status == 400
 
 
-@pytest.mark.parametrize(
-    "kind", ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]
-)
+@for_each("kind", ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
 def test_types_that_a_form_of_another_site_could_send_are_refused(kind):
     with pytest.raises(Refused) as refused:
         json_object(request(b"{}", kind))
@@ -61,7 +60,7 @@ def test_values_of_the_right_types_are_given_and_null_is_nothing():
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "given",
     [{"text": 1}, {"texts": "a"}, {"texts": [1]}, {"count": "3"}, {"count": True}, {"count": 1.5}, {"share": "x"},
      {"share": False}, {"yes": 1}, {"share": 10**400}, {"text": ["a"]}, {"count": {}}],

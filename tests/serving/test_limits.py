@@ -1,10 +1,11 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.errors import InputError
 from trimtab.serving.limits import ServeLimits
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "word"),
     [({"max_body": 0}, "max_body"), ({"max_lines": -1}, "max_lines"), ({"timeout_s": 0.0}, "timeout_s"),
      ({"max_queue": 10, "max_lines": 11}, "max_queue"), ({"idle_timeout_s": float("nan")}, "idle_timeout_s")],

@@ -4,6 +4,7 @@ import socket
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.errors import InputError, Terminated
 from trimtab.serving.server import RunningServer
 from trimtab.serving.until_signal import listening_socket, serve_until_signal, url_of
@@ -46,7 +47,7 @@ def test_a_port_of_another_server_is_refused():
             listening_socket("127.0.0.1", taken.getsockname()[1])
 
 
-@pytest.mark.parametrize("host", ["", "nohost.invalid", "256.1.1.1", "a b"])
+@for_each("host", ["", "nohost.invalid", "256.1.1.1", "a b"])
 def test_a_host_that_is_no_address_is_named_and_not_its_port(host):
     with pytest.raises(InputError, match="--host") as caught:
         listening_socket(host, 0)

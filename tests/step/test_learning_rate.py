@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.config.step import Constant, LinearWarmup
 from trimtab.run_clock import RunClock
 from trimtab.step.learning_rate import LearningRate
@@ -19,7 +20,7 @@ def rate_of(schedule, length):
     return LearningRate(schedule, Duration.parse(length), RunClock(200), peak=1e-2, multipliers={})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("length", "warmup"),
     [
         ("100 steps", "20 steps"),

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.config.guard import GuardConfig
 from trimtab.guard.outlier import OutlierRule, OutlierWindow
 from trimtab.step.outlier_gate import OutlierGate
@@ -49,7 +50,7 @@ def test_it_makes_the_verdicts_of_its_slow_twin(seed, window):
             assert finding.code == ("S902" if by_loss else "S903")
 
 
-@pytest.mark.parametrize("steps", [0, 1, 15, 16, 17, 40])
+@for_each("steps", [0, 1, 15, 16, 17, 40])
 def test_a_gate_that_was_saved_judges_as_the_one_that_was_not(steps):
     config = GuardConfig(window=16, active_from=8)
     gate, again = OutlierGate(config), OutlierGate(config)

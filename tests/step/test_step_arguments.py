@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.for_each import for_each
 from trimtab.errors import InputError
 from trimtab.step.step_arguments import (
     as_list,
@@ -34,7 +35,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+@for_each("name", WRONG)
 def test_what_is_no_function_or_no_model_is_refused_by_name(name):
     with pytest.raises(InputError, match=rf"accumulate_batches: {name}: "):
         refuse_wrong_types(*WRONG[name])
@@ -57,7 +58,7 @@ def test_one_batch_in_place_of_several_is_seen_when_its_targets_are_counted():
         counted(lambda batch: len(batch[1]), labels)
 
 
-@pytest.mark.parametrize("count", [-1, 2.5, None, True, "3", torch.ones(2)])
+@for_each("count", [-1, 2.5, None, True, "3", torch.ones(2)])
 def test_what_is_no_number_of_targets_is_refused(count):
     with pytest.raises(InputError, match=r"num_targets\(batch\): is (too small|no whole number)"):
         counted(lambda batch: count, None)

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.for_each import for_each
 from trimtab.errors import InputError
 from trimtab.step.summed_loss import in_place_of, summed_loss
 
@@ -27,7 +28,7 @@ def test_a_batch_without_targets_has_no_loss():
         summed_loss(nn.functional.cross_entropy(LOGITS, LABELS, reduction="sum"), num_targets=0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("returned", "said"),
     [
         ((LOGITS.sum(), LOGITS), "the tuple"),

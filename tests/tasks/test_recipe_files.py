@@ -4,7 +4,7 @@ import pytest
 
 from trimtab.config.corpora import TrainCorpus, ValidFiles
 from trimtab.config.load import parse_recipe
-from trimtab.config.starter import init_recipe
+from trimtab.config.task_facts import init_recipe
 from trimtab.errors import InputError, input_error
 from trimtab.tasks.recipe_files import fingerprints_of, keyed_files, of_training, of_validation, open_each
 

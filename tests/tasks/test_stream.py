@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.config.load import parse_recipe
-from trimtab.config.starter import init_recipe
+from trimtab.config.task_facts import init_recipe
 from trimtab.tasks.stream import CutsSteps, divided, rounded_up
 
 STEP = parse_recipe(init_recipe()).recipe.step

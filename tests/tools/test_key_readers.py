@@ -4,7 +4,7 @@ import ast
 import sys
 from pathlib import Path
 
-import pytest
+from tests.for_each import for_each
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "tools"))
 
@@ -41,7 +41,7 @@ def rows(*classes):
     return fields_of(ast.parse(SOURCE), *classes)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "row"),
     [
         ("rate", {"types": ["number"], "default": 5e-5}),

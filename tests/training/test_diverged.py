@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from tests.for_each import for_each
 from tests.small_run import small_recipe
 from tests.training.small_line import Told, small_line
 from trimtab.launch import train
@@ -24,7 +25,7 @@ def codes(lines):
     return [] if found is None else [found.code]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("losses", "told"),
     [
         ((), []),
@@ -59,7 +60,7 @@ def test_a_step_that_was_not_finite_counts_as_such_whatever_its_loss():
     assert "2 (not applied), 2 (not applied), 2 (not applied)" in str(ended_diverged(lines, **OF_HUNDRED_IDS))
 
 
-@pytest.mark.parametrize("why", ["overflow", "masked", "loss_spike", "gradient_spike"])
+@for_each("why", ["overflow", "masked", "loss_spike", "gradient_spike"])
 def test_steps_that_say_nothing_about_the_weights_do_not_count(why):
     assert codes([*steps(UNTRAINED, 2.0), *steps("inf", "inf", "inf", refused=why)]) == []
     assert codes(steps("inf", "inf", refused=why)) == []

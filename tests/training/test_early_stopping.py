@@ -1,7 +1,6 @@
 import math
 
-import pytest
-
+from tests.for_each import for_each
 from trimtab.config.run import EvaluateConfig
 from trimtab.training.early_stopping import counted, is_another, rank_of, watched
 
@@ -13,7 +12,7 @@ def test_a_better_value_ranks_higher_and_of_equals_the_lower_loss():
     assert rank_of("loss", math.inf, 1.0) == rank_of("loss", math.nan, 1.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "value", "warming_up", "since"),
     [
         ({"value": 1.0}, 1.0, False, 0),

@@ -1,12 +1,11 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.export.ctranslate2.engine import CTranslate2Model
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.session import Session
 from trimtab.types import DecoderSession, FeedsAtOnce, SearchesItself, Translates
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "protocol", "does"),
     [
         (EncoderDecoder, Translates, True),

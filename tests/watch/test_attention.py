@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.watch.attention import (
     FEWEST_KEYS,
     attention_sinks,
@@ -62,7 +63,7 @@ def test_a_head_that_looks_at_one_place_has_all_of_its_attention_there():
     assert found.share.tolist() == pytest.approx([1.0, (1 / 10 + 1 / 12) / 2], rel=1e-4)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("logit", "severity"),
     [(400.0, None), (1e3, None), (1.1e3, "warning"), (2e4, "error"), (math.inf, "error")],
 )

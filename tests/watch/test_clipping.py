@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.watch.clipping import FEWEST, FEWEST_WITHOUT, WINDOW, ClipWatch, rounded
 
 
@@ -23,7 +24,7 @@ def test_a_clip_of_almost_nothing_is_told():
     assert watched([0.5] * FEWEST, at=1e-6).look().code == "S922"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "norms",
     [
         [1.1] * 2000,  # the demo: almost always, but by little

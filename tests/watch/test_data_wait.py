@@ -1,5 +1,4 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.watch.data_wait import FIRST_STEPS, SHORTEST, DataWait
 
 
@@ -24,7 +23,7 @@ def test_the_first_steps_do_not_count():
     assert (watch.share, watch.look()) == (0.0, None)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("stretches", "waited"),
     [(10, 0.9), (10, 1.0), (10, 0.0), (5, 9.0)],  # little; the bound; nothing; a short stretch
 )

@@ -13,23 +13,22 @@ from trimtab.cli.command_help import CheckCommand, HelpfulCommand
 from trimtab.cli.completion import completion
 from trimtab.cli.convert import convert
 from trimtab.cli.detect import detect
-from trimtab.cli.doctor import doctor
 from trimtab.cli.evaluate import evaluate
 from trimtab.cli.explain import run_explain
 from trimtab.cli.export import export
 from trimtab.cli.find import learning_rate, micro_batch, noise_scale, rank
 from trimtab.cli.fit import fit
 from trimtab.cli.generate import generate
-from trimtab.cli.init import demo, init, schema
+from trimtab.cli.init import demo, init
 from trimtab.cli.lab import list_experiments
 from trimtab.cli.lab import run as run_lab
 from trimtab.cli.lab import show as show_experiment
+from trimtab.cli.look_up import doctor, rules, schema
 from trimtab.cli.plan import tasks as plan_tasks
 from trimtab.cli.recognise import recognise
 from trimtab.cli.render import render
 from trimtab.cli.replay import replay
 from trimtab.cli.report import report, watch
-from trimtab.cli.rules import rules
 from trimtab.cli.runs import runs
 from trimtab.cli.sample import sample
 from trimtab.cli.score import score

@@ -1,7 +1,6 @@
-"""`trimtab init`, `trimtab schema` and `trimtab demo`: ways to start."""
+"""`trimtab init` and `trimtab demo`: ways to start."""
 
 import io
-import json
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Literal
@@ -9,7 +8,6 @@ from typing import Annotated, Literal
 import typer
 
 from trimtab.cli.new_file import write_new
-from trimtab.config.starter import init_recipe
 from trimtab.config.task_record import Task
 from trimtab.errors import input_error
 
@@ -52,6 +50,8 @@ def init(
         text = _multilingual(languages or [], data, temperature=temperature, out=out)
     else:
         _refuse_languages(kind, languages or [], others=data is not None or temperature is not None)
+        from trimtab.config.task_facts import init_recipe
+
         text = init_recipe(kind)
     if out is None:
         typer.echo(text, nl=False)
@@ -104,10 +104,3 @@ def demo(
     with training_progress() as progress:
         run_demo(out, minutes, progress=progress, output=told)
     typer.echo(told.getvalue(), nl=False)
-
-
-def schema() -> None:
-    """Print the JSON Schema of recipes, for editors."""
-    from trimtab.config.reference import recipe_schema
-
-    typer.echo(json.dumps(recipe_schema(), indent=2, ensure_ascii=False))

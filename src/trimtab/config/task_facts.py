@@ -1,4 +1,4 @@
-"""The tasks, and the defaults that a recipe's task has."""
+"""The tasks, the defaults that a recipe's task has, and the recipe to start from."""
 
 from collections.abc import Mapping
 from typing import Any, assert_never, cast
@@ -31,6 +31,14 @@ def facts_of(task: Task) -> TaskFacts:
             return diffusion.FACTS
         case _:
             assert_never(task)
+
+
+def init_recipe(task: Task = "translation") -> str:
+    """The commented recipe of `starters/` for a task: it loads as it is, with a comment at every key that a first run
+    may want to change."""
+    from importlib.resources import files  # late: reading recipes needs it not
+
+    return (files("trimtab.config") / "starters" / f"{task}.yaml").read_text(encoding="utf-8")
 
 
 def with_task_defaults(tree: Any) -> Any:

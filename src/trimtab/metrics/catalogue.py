@@ -3,17 +3,12 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from trimtab.metrics.accuracy import ACCURACY
 from trimtab.metrics.bleu import BLEU
 from trimtab.metrics.boxes import OF_BOXES as BOXES
-from trimtab.metrics.cer import CER
-from trimtab.metrics.chrf import CHRF
-from trimtab.metrics.chrfpp import CHRFPP
+from trimtab.metrics.chrf import CHRF, CHRFPP
 from trimtab.metrics.comet import COMET
-from trimtab.metrics.exact import EXACT
-from trimtab.metrics.loops import LOOPS
+from trimtab.metrics.labels import ACCURACY, MACRO_F1
 from trimtab.metrics.loss import LOSS
-from trimtab.metrics.macro_f1 import MACRO_F1
 from trimtab.metrics.metric import (
     BoxMetric,
     LabelMetric,
@@ -26,8 +21,8 @@ from trimtab.metrics.metric import (
 )
 from trimtab.metrics.off_target import OFF_TARGET
 from trimtab.metrics.perplexity import BITS_PER_BYTE, BYTE_PERPLEXITY, PERPLEXITY
+from trimtab.metrics.readings import CER, EXACT, LOOPS, WER
 from trimtab.metrics.ter import TER
-from trimtab.metrics.wer import WER
 
 METRICS: tuple[Metric, ...] = (
     LOSS,

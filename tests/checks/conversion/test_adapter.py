@@ -2,10 +2,11 @@ import pytest
 
 from tests.checks.conversion.made import made
 from tests.checks.conversion.test_language_model import AXOLOTL, tree
+from tests.for_each import for_each
 from trimtab.errors import InputError
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "wanted"),
     [
         ("load_in_4bit: true\n", {"quantize_base": "nf4"}),

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.kinds.describing import document
+from tests.for_each import for_each
 from trimtab.checks.conversion.draft import Draft, number, plain, scalar, short
 from trimtab.checks.description import Description
 from trimtab.checks.place import Place
@@ -33,7 +34,7 @@ def test_a_line_says_where_its_value_comes_from():
     assert [line.split("# ")[1] for line in one.lines] == ["a", "T's default, so"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "text"),
     [
         ("train.en", "train.en"),

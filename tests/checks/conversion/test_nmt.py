@@ -5,6 +5,7 @@ from tests.checks.kinds.nmt.commands import FAIRSEQ, MARIAN, SOCKEYE
 from tests.checks.kinds.test_fairseq import HYDRA
 from tests.checks.kinds.test_marian import WHOLE
 from tests.checks.kinds.test_sockeye import ARGS
+from tests.for_each import for_each
 from trimtab.checks.conversion.nmt import SEGMENTED
 from trimtab.errors import InputError
 
@@ -40,7 +41,7 @@ def test_no_length_penalty_is_made_up(written):
     assert not any("--length-penalty" in note for note in told.notes)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "any_of", "all_of"),
     [
         ("", ("loss",), ()),
@@ -104,7 +105,7 @@ def test_a_length_in_labels_and_a_long_warmup_fit_in_the_recipe():
     assert str(recipe(WHOLE.replace("after: 20e,1Gt\n", "")).length) == "160000 steps"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "note"),
     [
         ("joint.spm, joint.spm", "v.en.yml, v.de.yml", "v.en.yml, v.de.yml"),
@@ -186,7 +187,7 @@ def test_two_commands_are_two_files_to_convert():
     assert "put each command into a file of its own" in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "is_cut"),
     [
         ("data/corpus.bpe.en", True), ("iwslt14.tokenized.de-en/train.de", True), ("train.bpe32k.de", True),
@@ -197,7 +198,7 @@ def test_the_name_of_a_file_says_whether_it_is_cut_into_pieces(path, is_cut):
     assert bool(SEGMENTED.search(path)) == is_cut
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("weight", "found"), [("0.5", 0.5), ("0", 0.1), ("-1", 0.1), (".inf", 0.1), ("[1]", 0.1), ("true", 0.1)]
 )
 def test_alignments_of_words_are_carried_over_with_their_weight(weight, found):

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.checks.conversion.made import made
+from tests.for_each import for_each
 from trimtab.errors import InputError
 
 SCRIPT = """
@@ -16,7 +17,7 @@ FACTORY = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "model",
     [
         "AutoModelForSequenceClassification", "AutoModelForTokenClassification", "AutoModelForQuestionAnswering",
@@ -36,7 +37,7 @@ def test_a_language_model_is_written_as_a_draft(model):
     assert not conversion.is_trainable
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text", [AXOLOTL + "rl: grpo\n", AXOLOTL + "reward_model: true\n", FACTORY + "dpo\n", FACTORY + "ppo\n"]
 )
 def test_learning_from_preferences_or_rewards_is_refused(text):

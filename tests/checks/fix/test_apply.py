@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.checks.edits import AddKey, RenameKey, SetValue
 from trimtab.checks.fix.apply import applied, expected, meaning
 from trimtab.checks.fix.tree import CannotMend
@@ -10,7 +11,7 @@ from trimtab.checks.read.shell import read_shell
 from trimtab.checks.read.yaml import read_yaml
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("read", "name", "before", "after"),
     [
         (read_yaml, "a.yaml", "lr: 1\n", "lr: 2\n"),

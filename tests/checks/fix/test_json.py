@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.fix.written import json_texts, paths, trees
+from tests.for_each import for_each
 from trimtab.checks.fix.json import locate, write, write_key
 from trimtab.checks.fix.node import find
 from trimtab.checks.fix.tree import CannotMend
@@ -22,7 +23,7 @@ def test_every_value_is_found_where_it_stands(data):
         json.loads(text[member.value.start : member.value.end])
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"a": ', "[" * 100_000])
+@for_each("text", ["", "{", '{"a": ', "[" * 100_000])
 def test_what_is_no_json_is_left_alone(text):
     with pytest.raises(CannotMend):
         locate(text)

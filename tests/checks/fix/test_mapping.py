@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from tests.checks.fix.written import edits, json_texts, trees, yaml_texts
+from tests.for_each import for_each
 from trimtab.checks.edits import AddKey, RemoveKey, RenameKey, SetValue
 from trimtab.checks.fix import json as json_syntax
 from trimtab.checks.fix import yaml as yaml_syntax
@@ -81,7 +82,7 @@ data:
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("edit", "before", "after"),
     [
         (SetValue("steps", 1000), "steps: 500", "steps: 1000"),
@@ -102,7 +103,7 @@ def test_comments_and_order_of_a_block_stay(edit, before, after):
 FLOW = "opt: {lr: 1e-3, betas: [0.9, 0.98], eps: 1.0e-8}\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("edit", "expected"),
     [
         (RemoveKey("opt.lr"), "opt: {betas: [0.9, 0.98], eps: 1.0e-8}\n"),
@@ -121,7 +122,7 @@ def test_commas_between_brackets_stay_right(edit, expected):
 INDENTED = '{\n  "a": 1,\n  "b": {\n    "c": 2\n  }\n}'
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("edit", "expected"),
     [
         (RemoveKey("a"), '{\n  "b": {\n    "c": 2\n  }\n}'),

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.edits import AddKey, RemoveKey, RenameKey, SetValue
 from trimtab.checks.fix.apply import expected, meaning
 from trimtab.checks.fix.python import edit_python
@@ -28,7 +29,7 @@ def edit(text, change, at=None):
     return edit_python(text, document, change, at or Place("train.py"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "before", "after"),
     [
         (SetValue("learning_rate", 1e-3), "(5e-5)", "(0.001)"),
@@ -44,7 +45,7 @@ def test_an_argument_on_its_own_line_is_edited_with_its_line(change, before, aft
     assert edit(LONG, change) == LONG.replace(before, after)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "expected_text"),
     [
         (RemoveKey("learning_rate"), 'args = TrainingArguments("out", fp16=True, **rest)\n'),

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.checks.edits import AddKey, RemoveKey, RenameKey, SetValue
 from trimtab.checks.fix.apply import expected, meaning
 from trimtab.checks.fix.shell import edit_shell
@@ -27,7 +28,7 @@ def edit(text, change):
     return new
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "before", "after"),
     [
         (SetValue("learning_rate", 0.001), "5e-5", "0.001"),
@@ -46,7 +47,7 @@ def test_an_option_on_its_own_line_is_edited_with_its_line(change, before, after
     assert edit(LONG, change) == LONG.replace(before, after)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "text"),
     [
         (RemoveKey("learning_rate"), "torchrun train.py --fp16 --output_dir out\n"),

@@ -5,13 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.fix.written import edits, trees
+from tests.for_each import for_each
 from trimtab.checks.edits import AddKey, RemoveKey, RenameKey, SetValue
 from trimtab.checks.fix.tree import CannotMend, added_name, edited, new_name, same, splits
 
 TREE = {"a": 1, "b": {"c": [1, {"d": 2}], "x.y": 3}}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("edit", "expected"),
     [
         (SetValue("a", 2.5), {"a": 2.5, "b": {"c": [1, {"d": 2}], "x.y": 3}}),
@@ -29,7 +30,7 @@ def test_an_edit_means_one_change_of_the_tree(edit, expected):
     assert before == TREE
 
 
-@pytest.mark.parametrize(
+@for_each(
     "edit",
     [
         SetValue("z", 1),

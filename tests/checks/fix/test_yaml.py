@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from tests.checks.fix.written import leaves, trees
+from tests.for_each import for_each
 from trimtab.checks.fix.node import find
 from trimtab.checks.fix.tree import CannotMend, same
 from trimtab.checks.fix.yaml import locate, properties, write, write_key
@@ -33,7 +34,7 @@ def value_of(path):
     return TEXT[value.start : value.end]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "text"),
     [
         ("anchored", "&x 1"),
@@ -57,7 +58,7 @@ def test_the_anchor_of_a_value_is_told_from_the_value():
     assert properties(TEXT, find(locate(TEXT), "block.0.after").member.value) == ""
 
 
-@pytest.mark.parametrize("text", ["", "a: 1\n---\nb: 2\n", "a: [1", "? [a]\n: 1\n"])
+@for_each("text", ["", "a: 1\n---\nb: 2\n", "a: [1", "? [a]\n: 1\n"])
 def test_what_is_not_one_plain_document_is_left_alone(text):
     with pytest.raises(CannotMend):
         locate(text)
@@ -77,7 +78,7 @@ def test_numbers_are_numbers_to_yaml_1_1_too():
     assert write(float("nan")) == ".nan"
 
 
-@pytest.mark.parametrize("word", ["no", "On", "null", "1e-4", "012", "a: b", "", "~", "- a"])
+@for_each("word", ["no", "On", "null", "1e-4", "012", "a: b", "", "~", "- a"])
 def test_text_that_could_be_taken_for_something_else_is_quoted(word):
     assert write_key(word).startswith('"')
     assert YAML(typ="safe", pure=True).load(write_key(word)) == word

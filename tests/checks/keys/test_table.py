@@ -96,7 +96,7 @@ def test_renamed_keys_name_their_heir():
         assert heir in keys
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_every_heir_is_known(name):
     keys = load_table(name).keys
     assert {key.renamed_to for key in keys.values() if key.renamed_to} <= keys.keys()
@@ -110,7 +110,7 @@ def test_joined_tables_keep_what_they_agree_on():
     assert {"packing", "beta"} <= both.keys.keys()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "version"),
     [("5.24.0", (5, 24, 0)), ("0.20.1.dev0", (0, 20, 1)), ("1.0rc1", (1, 0)), ("v4.46", (4, 46)), ("", ())],
 )
@@ -138,16 +138,16 @@ def rows_that_ended():
             included = json.loads((KEYS / f"{other}.json").read_text(encoding="utf-8"))["keys"]
             for key, row in content["keys"].items():
                 if key in included and "removed_in" in row and included[key].get("removed_in") is None:
-                    yield pytest.param(name, key, id=f"{name} {key}")
+                    yield name, key
 
 
-@pytest.mark.parametrize(("name", "key"), list(rows_that_ended()))
+@for_each(("name", "key"), list(rows_that_ended()))
 def test_a_row_that_a_tool_gave_up_is_not_gone_from_the_library(name, key):
     for versions in ({}, {"transformers": (5, 24)}, {"transformers": (5, 24), "trl": (1, 7)}):
         assert load_table(name, versions).key(key).removed_in == ""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("version", "known"),
     [
         ((4, 46, 0), ("adamw_hf", "adamw_apex_fused")),

@@ -1,9 +1,9 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.kinds.describing import values
 from tests.checks.kinds.yaml_runs import VALUES, names_for, settle, told, unknown_keys
+from tests.for_each import for_each
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.axolotl import KIND
 
@@ -45,7 +45,7 @@ def test_keys_that_it_does_not_know_vanish():
     assert unknown_keys(run) == ["label_smoothing_factor"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "key",
     [
         "cut_cross_entropy",

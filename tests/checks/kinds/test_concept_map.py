@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.kinds.concept_map import as_type, put, text_list
 from trimtab.checks.place import Place
 from trimtab.checks.setting import Setting
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "wanted", "told"),
     [(3, float, 3.0), (3.0, int, 3), (3.5, int, None), (True, int, None), (True, float, None), (1, bool, None),
      ("3", int, None), (math.inf, int, None), (10**400, float, None), (None, str, None), ("x", str, "x")],
@@ -36,8 +37,6 @@ def test_what_is_unknown_is_not_told():
         put(told, "no such word", Setting(key="x", value=1, place=Place("a")))
 
 
-@pytest.mark.parametrize(
-    ("value", "names"), [("a", ["a"]), (["a", "b"], ["a", "b"]), ([1], None), (None, None)]
-)
+@for_each(("value", "names"), [("a", ["a"]), (["a", "b"], ["a", "b"]), ([1], None), (None, None)])
 def test_names_are_a_list_of_text(value, names):
     assert text_list(value) == names

@@ -1,10 +1,10 @@
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.kinds.describing import NEW, OLD, check, describe, document, values
+from tests.for_each import for_each
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.hf_training import KIND
 from trimtab.checks.kinds.kind import Surroundings
@@ -38,9 +38,7 @@ def test_defaults_of_version_4_are_those_of_version_4():
     assert told("").value("optimizer_variant") is None
 
 
-@pytest.mark.parametrize(
-    "version", ["", "transformers=4.30.0", OLD, "transformers=4.56.0", "transformers=5.24.0"]
-)
+@for_each("version", ["", "transformers=4.30.0", OLD, "transformers=4.56.0", "transformers=5.24.0"])
 def test_the_default_optimizer_is_an_adamw_that_rounds_to_the_nearest_in_every_version(version):
     assert values(told(version), "optimizer", "stochastic_rounding") == ("adamw", False)
     assert told(version, adafactor=True).value("optimizer") == "adafactor"
@@ -67,7 +65,7 @@ def test_steps_decide_over_epochs():
     assert values(told(max_steps=-1, num_train_epochs=2), "steps", "epochs") == (None, 2.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "expected"),
     [
         ("paged_adamw_8bit", ("adamw", 8, True, False)),
@@ -159,7 +157,7 @@ def test_yaml_text_stays_text_because_nobody_converts_it():
     assert run.value("learning_rate") is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         '{"base_model": "x", "output_dir": "o", "num_train_epochs": 1}',

@@ -1,10 +1,9 @@
-import pytest
-
 from tests.checks.kinds.describing import describe, values
+from tests.for_each import for_each
 from trimtab.checks.kinds.image_processor import KIND
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("size", "told"),
     [
         ('{"height": 384, "width": 384}', ([384, 384], False)),

@@ -1,12 +1,11 @@
-import pytest
-
 from tests.checks.kinds.yaml_runs import told, unknown_keys
+from tests.for_each import for_each
 from trimtab.checks.kinds.llamafactory_infer import KIND
 
 HEAD = "model_name_or_path: meta-llama/Llama-2-7b-hf\ntemplate: llama2\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "more",
     [
         "",

@@ -1,9 +1,8 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.checks.kinds.model_names import billions_of, family_of
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "billions"),
     [
         ("meta-llama/Llama-2-7b-hf", 7.0),
@@ -23,7 +22,7 @@ def test_a_name_says_its_size_or_nothing(name, billions):
     assert billions_of(name) == billions
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "family"),
     [
         ("t5-small", "t5"),

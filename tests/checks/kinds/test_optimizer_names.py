@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,7 +6,7 @@ from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.optimizer_names import OptimizerName, take_apart
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "parts"),
     [
         ("adamw_torch_fused", OptimizerName("adamw")),

@@ -1,12 +1,11 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.own_options import is_slip, with_own
 
 TABLE = load_table("transformers")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "slip"),
     [
         ("learnig_rate", True),

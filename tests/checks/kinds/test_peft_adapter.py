@@ -1,10 +1,10 @@
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.kinds.describing import NEW, check, describe, document, values
+from tests.for_each import for_each
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.kind import Surroundings
 from trimtab.checks.kinds.peft_adapter import KIND
@@ -31,7 +31,7 @@ def test_defaults_are_pefts():
     assert values(run, "model_name", "parameters_billion") == ("meta-llama/Llama-2-7b-hf", 7.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("written", "word"),
     [(True, "default"), (False, "random"), ("pissa_niter_16", "pissa"), ("gaussian", "gaussian"), (3, None)],
 )
@@ -39,7 +39,7 @@ def test_ways_to_begin_have_one_word_each(written, word):
     assert told(init_lora_weights=written).value("lora_init") == word
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "frozen"),
     [
         ({"target_modules": ["q_proj", "v_proj"]}, True),

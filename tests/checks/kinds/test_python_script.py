@@ -1,10 +1,10 @@
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.kinds.describing import NEW, OLD, check, describe, describe_all, document, values
+from tests.for_each import for_each
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.kind import Surroundings
 from trimtab.checks.kinds.python_script import KIND
@@ -186,7 +186,7 @@ def test_a_class_of_its_own_has_no_table():
     assert run.table is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["print(1)\n", "import torch\n", "import json\njson.loads('1')\n", "import setfit\nsetfit.Trainer()\n"],
 )
@@ -244,7 +244,7 @@ def _cells(*lines):
     return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("cells", "rates"),
     [
         (["!torchrun run_clm.py --learning_rate 1e-3 --output_dir o"], [1e-3]),

@@ -8,7 +8,7 @@ from trimtab.checks.check import check
 from trimtab.checks.kinds.recipe import KIND
 from trimtab.config.load import MAX_BYTES, load_recipe
 from trimtab.config.read_yaml import read_yaml
-from trimtab.config.starter import init_recipe
+from trimtab.config.task_facts import init_recipe
 from trimtab.errors import InputError
 
 

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.checks.kinds.describing import NEW, describe, describe_all, document, values
+from tests.for_each import for_each
 from trimtab.checks.kinds.shell_launch import KIND
 
 TRANSLATE = """#!/bin/bash
@@ -35,7 +36,7 @@ def test_what_a_variable_holds_is_unknown():
     assert values(run, "epochs", "micro_batch") == (None, 2)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "devices"),
     [
         ("torchrun --nproc_per_node 2 --nnodes 3 train.py", 6),
@@ -83,7 +84,7 @@ def test_options_over_a_file_say_only_what_they_say():
     assert set(run.concepts) == {"learning_rate", "micro_batch", "batch_unit"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "ls -l\n",
@@ -108,7 +109,7 @@ def test_the_beginning_of_an_option_stands_for_it():
     assert values(run, "epochs", "micro_batch", "warmup_steps") == (4, 2, 7)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "python run_clm.py --learning_rate 1e-4",

@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.kinds.describing import NEW, OLD, describe, document, values
+from tests.for_each import for_each
 from trimtab.checks.kinds.trl_training import KIND, trainer_of
 
 SFT = """model_name_or_path: Qwen/Qwen2.5-0.5B
@@ -34,7 +33,7 @@ def test_the_adapter_has_the_commands_defaults_and_not_pefts():
     assert values(quantised, "adapter", "quantization_bits") == ("qlora", 4)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "versions", "isolated"),
     [
         ("packing_strategy: wrapped\n", NEW, False),
@@ -56,7 +55,7 @@ def test_defaults_that_trainers_disagree_on_are_unknown_where_the_trainer_is():
     assert run.value("seed") == 42
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("names", "trainer"),
     [
         ({"packing"}, "sft"),

@@ -1,7 +1,7 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.document import UNKNOWN, Entry
 from trimtab.checks.keytable import Key, KeyTable
 from trimtab.checks.kinds.written import Written, below, converted, hidden_in, prefixed, settings_of
@@ -50,7 +50,7 @@ def test_a_script_names_keys_and_their_heirs_with_the_call():
     assert keys["Config.rate"].renamed_to == ""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "types", "result"),
     [
         ("1e-4", ("number",), 1e-4),

@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.kinds.describing import document
+from tests.for_each import for_each
 from trimtab.checks.document import Call, Entry
 from trimtab.checks.place import Place
 from trimtab.checks.read.arguments import Arguments, Positional, settle
@@ -52,7 +51,7 @@ def test_a_settled_call_holds_nothing_that_it_was_read_from():
     assert settled.positional._read is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "names", "has_rest"),
     [
         ("f(a=1, **{'b': 2})", ["a", "b"], False),

@@ -24,7 +24,7 @@ def test_nothing_has_no_nodes():
     assert compose(Lines("f.yaml", "# only a comment\n")) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "value"),
     [
         ("a: 1e-4  # note", "1e-4"),
@@ -98,7 +98,7 @@ def test_what_is_no_yaml_says_what_and_where(text: str, what: str, where: str):
     assert problem.where.startswith(where)
 
 
-@pytest.mark.parametrize("text", ["[" * 30_000, "{" * 30_000, "- " * 30_000, "? " * 30_000, "{a: " * 30_000])
+@for_each("text", ["[" * 30_000, "{" * 30_000, "- " * 30_000, "? " * 30_000, "{a: " * 30_000])
 def test_deep_nesting_is_refused(text: str):
     with pytest.raises(InputError, match=r"nested too deeply|not a string|cannot be"):
         compose(Lines("f.yaml", text))

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.read.decode import decode, printable
 from trimtab.checks.read.limits import MAX_BYTES
 from trimtab.errors import InputError
@@ -11,7 +12,7 @@ def test_text_comes_without_its_byte_order_mark_and_with_its_line_ends():
     assert decode("f", b"\xef\xbb\xbfa: 1\r\n") == "a: 1\r\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "message", "where"),
     [
         (b"a" * (MAX_BYTES + 1), "too long", "f"),

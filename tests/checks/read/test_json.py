@@ -125,9 +125,7 @@ def test_deep_nesting_is_refused(text: str):
     assert has_four_parts(f"error: {raised.value}")
 
 
-@pytest.mark.parametrize(
-    "text", ['"' + "x" * 500_000, '"' + "\\n" * 300_000, '"' + "\\" * 300_001, " " * 900_000 + "["]
-)
+@for_each("text", ['"' + "x" * 500_000, '"' + "\\n" * 300_000, '"' + "\\" * 300_001, " " * 900_000 + "["])
 def test_long_broken_texts_are_refused_at_once(text: str):
     with pytest.raises(InputError):
         read_json("f", text)
@@ -146,7 +144,7 @@ def test_a_document_knows_its_syntax_and_text():
     assert (document.syntax, document.text, document.comments) == ("json", "{}", ())
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         '{"a": {"b": [1, {"c": "x"}]}, "skip": {"b": 2}}',

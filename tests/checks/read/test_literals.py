@@ -2,7 +2,6 @@ import ast
 import math
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -83,7 +82,7 @@ def test_all_else_is_unknown(expression: str):
     assert value(expression) is UNKNOWN
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "expression", "expected"),
     [
         ("import torch", "torch.bfloat16", "torch.bfloat16"),
@@ -101,7 +100,7 @@ def test_types_and_members_of_libraries_are_their_names(before: str, expression:
     assert value(expression, before) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "expression", "expected"),
     [
         ("lr = 2e-5", "lr", 2e-5),

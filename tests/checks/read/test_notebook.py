@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.document import UNKNOWN, Document
 from trimtab.checks.read.notebook import read_notebook
 from trimtab.errors import InputError
@@ -70,7 +71,7 @@ def test_a_percent_sign_that_is_python_stays():
     assert call.arguments["a"].value == 3
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("cell", "names"),
     [
         ("%%time\nT(a=1)", ["T"]),
@@ -103,13 +104,13 @@ def test_a_notebook_without_code_has_no_calls():
     assert read_notebook("f", '{"cells": []}').calls == ()
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", '{"cells": 5}', '{"worksheets": []}'])
+@for_each("text", ["{}", "[]", '{"cells": 5}', '{"worksheets": []}'])
 def test_what_is_no_notebook_is_refused(text: str):
     with pytest.raises(InputError, match="not a notebook"):
         read_notebook("f.ipynb", text)
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"cells": [', "not json", "[" * 5_000])
+@for_each("text", ["", "{", '{"cells": [', "not json", "[" * 5_000])
 def test_a_broken_file_is_refused_with_its_place(text: str):
     with pytest.raises(InputError) as caught:
         read_notebook("f.ipynb", text)

@@ -1,12 +1,11 @@
 import ast
 
-import pytest
-
+from tests.for_each import for_each
 from trimtab.checks.read.options import option_defaults
 from trimtab.checks.read.scopes import survey
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("p.add_argument('--learning-rate', default=3e-4)", {"learning_rate": 3e-4}),

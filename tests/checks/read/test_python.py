@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.document import UNKNOWN, Call, Document
 from trimtab.checks.read.python import read_python
 from trimtab.errors import InputError
@@ -65,7 +66,7 @@ def test_places_know_all_line_ends_and_form_feeds(code: str):
     assert [list(call.arguments) for call in calls] == [["a"], ["b"], ["c"]]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("code", "expected"),
     [
         ("T(**{'a': 1, 'b': x})", {"a": 1, "b": UNKNOWN}),
@@ -111,7 +112,7 @@ def test_signs_inside_texts_are_no_comments():
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("code", "what", "where"),
     [
         ("def f(:\n  pass", "not Python", "f.py:1:7"),

@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.kinds.describing import document
+from tests.for_each import for_each
 from trimtab.checks.document import UNKNOWN
 
 PARSER = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--lr', type=float, default={})\n"
@@ -14,20 +13,18 @@ def read(text, expression="args.lr"):
     return entry.value, entry.is_option
 
 
-@pytest.mark.parametrize(
-    ("default", "expected"), [("3e-4", 3e-4), ("'3e-4'", 3e-4), ("1 / 4", 0.25), ("'x'", UNKNOWN)]
-)
+@for_each(("default", "expected"), [("3e-4", 3e-4), ("'3e-4'", 3e-4), ("1 / 4", 0.25), ("'x'", UNKNOWN)])
 def test_the_default_of_an_option_is_its_value(default, expected):
     value, is_option = read(PARSER.format(default) + "args = parser.parse_args()")
     assert (value, is_option) == (expected, expected is not UNKNOWN)
 
 
-@pytest.mark.parametrize("default", ["None", "0.0", "0", "False", "''"])
+@for_each("default", ["None", "0.0", "0", "False", "''"])
 def test_a_default_that_says_not_given_is_unknown(default):
     assert read(PARSER.format(default) + "args = parser.parse_args()") == (UNKNOWN, False)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "args, others = parser.parse_known_args()",
@@ -43,7 +40,7 @@ def test_namespaces_are_known_by_what_makes_them(text):
     assert read(PARSER.format("3e-4") + text, expression)[0] == 3e-4
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "args = parser.parse_args()\nargs.lr = compute()",
@@ -64,7 +61,7 @@ def test_set_defaults_beats_the_option_itself():
     assert read(text) == (1e-3, True)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "options = HfArgumentParser(Options).parse_args_into_dataclasses()[0]",
@@ -80,7 +77,7 @@ def test_fields_that_a_parser_fills_are_defaults_of_options(text):
     assert read(LISTED + text, "options.lr") == (3e-4, True)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expression", "expected"),
     [
         (LISTED + "options = Options()", "options.lr", 3e-4),
@@ -106,7 +103,7 @@ def test_objects_that_the_script_fills_hold_what_it_says(text, expression, expec
     assert read(text, expression) == (expected, False)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("def g(model, lr):\n  f(x=lr)\ng(m, 1e-3)", 1e-3),

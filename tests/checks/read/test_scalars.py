@@ -98,7 +98,7 @@ def node(text: str, tag: str) -> ScalarNode:
     return ScalarNode(start=0, end=0, text=text, value=text, tag=tag)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "tag", "value"),
     [
         ("1e-4", "float", 0.0001),

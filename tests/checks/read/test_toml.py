@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from trimtab.checks.read.toml import MAX_PARTS, read_toml
 from trimtab.errors import InputError
 
@@ -9,7 +10,7 @@ def test_tables_are_plain_values():
     assert read_toml("a.toml", "a" + ".a" * 40 + " = 1")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "what"),
     [
         ("a = ", "not TOML"),
@@ -25,9 +26,7 @@ def test_what_is_wrong_or_has_no_bounds_is_told(text, what):
         read_toml("a.toml", text)
 
 
-@pytest.mark.parametrize(
-    "text", ["a" * 500_000, "a" + " " * 500_000, "a" + " ." * 200_000, "a.a.a " * 80_000]
-)
+@for_each("text", ["a" * 500_000, "a" + " " * 500_000, "a" + " ." * 200_000, "a.a.a " * 80_000])
 def test_the_look_for_long_keys_takes_one_pass(text):
     with pytest.raises(InputError, match="not TOML"):
         read_toml("a.toml", text)

@@ -1,8 +1,7 @@
 """Accumulation by hand: where it synchronises, clears, clips and divides, and twins that are right."""
 
-import pytest
-
 from tests.checks.rules.findings import of_example, severities
+from tests.for_each import for_each
 from trimtab.checks.rules import (
     s137_gradients_never_cleared,
     s147_loss_divided_twice,
@@ -32,7 +31,7 @@ def accumulated(sync, *, step="(i + 1) % 4 == 0", before=""):
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         accumulated("model.no_sync() if (i + 1) % 4 == 0 else contextlib.nullcontext()"),
@@ -65,7 +64,7 @@ def test_gradients_are_synchronised_where_the_optimizer_steps(text):
     assert said(s157_accumulation_inverted, text) == ["error"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         accumulated("contextlib.nullcontext() if (i + 1) % 4 == 0 else model.no_sync()"),
@@ -101,7 +100,7 @@ def clipped(*what, given=BOTH):
     return TWO.format(given=given, clips=calls)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         clipped("encoder.parameters()"),
@@ -120,7 +119,7 @@ def test_a_part_of_the_parameters_is_clipped(text):
     assert said(s158_clip_of_some_parameters, text) == ["warning"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         clipped(BOTH),
@@ -140,7 +139,7 @@ PLAIN = HEAD + "model = torch.nn.Linear(8, 2)\noptimizer = torch.optim.SGD(model
 TURN = PLAIN + "for i, (x, y) in enumerate(loader):\n    loss = F.cross_entropy(model(x), y)\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "body",
     [
         "    loss.backward()\n    model.zero_grad()\n    optimizer.step()\n",
@@ -157,7 +156,7 @@ def test_gradients_that_are_cleared_before_their_step_are_lost(body):
     assert said(s137_gradients_never_cleared, TURN + body) == ["error"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "body",
     [
         "    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n",
@@ -184,7 +183,7 @@ def divided(inside="", outside="", backward="loss.backward()"):
     return DIVIDED.format(inside=inside, outside=outside, backward=backward)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "told"),
     [
         (divided(" / ACCUMULATION", " / ACCUMULATION"), ["warning"]),

@@ -4,6 +4,7 @@ from tests.checks.examined import diagnosed
 from tests.checks.rules.exchange import swap
 from tests.checks.rules.findings import findings as said
 from tests.checks.rules.findings import severities
+from tests.for_each import for_each
 from trimtab.checks.rule import Example
 from trimtab.checks.rules import c114_unknown_choice, c118_adapter_refused
 from trimtab.checks.rules import m101_new_tokens_not_trained as m101
@@ -43,7 +44,7 @@ def test_new_tokens_in_a_script_without_trained_embeddings_are_told():
     assert "2 tokens are added (<source>, <target>)" in found.finding.message
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new"),
     [
         ("r=8,", 'r=8, modules_to_save=["wte", "lm_head"],'),
@@ -95,7 +96,7 @@ def test_parameters_of_experts_count_as_targets_too():
     assert not said(m103, *swap(m103.RULE.bad, ('"r": 16', '"r": 16, "target_parameters": ["experts.up"]')))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "severity"),
     [
         (adapter(16, 16), []),
@@ -124,7 +125,7 @@ def test_noise_is_judged_by_the_longest_sequence_only():
     assert not said(m112, *swap(bad, ("meta-llama/Llama-3.1-8B", "google/gemma-2-2b")))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rest", "count"),
     [
         ("set_peft_model_state_dict(model, converted)\nmodel.save_pretrained('out')\n", 0),
@@ -158,7 +159,7 @@ TOKENS = '{{"tokenizer_class": "a", "model_max_length": 8, "added_tokens_decoder
 MODEL = '{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "vocab_size": 512}'
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ids", "more", "count"),
     [
         ({511: "<a>"}, "", 0),
@@ -190,7 +191,7 @@ def test_the_tokens_are_told_by_name(tokens, words):
     assert words in found.finding.message
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rank", "alpha", "severity"),
     [(1, 32, ["note"]), (2, 64, ["note"]), (4, 128, ["warning"]), (8, 256, ["warning"]), (8, 32, [])],
 )
@@ -204,7 +205,7 @@ AXOLOTL = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("targets", "told"),
     [
         ("[q_proj, 'v.*[']", ["error"]),
@@ -223,7 +224,7 @@ def test_axolotl_takes_target_modules_for_regular_expressions(targets, told):
     assert severities(c118_adapter_refused, "axolotl.yaml", text, versions="axolotl=0.10.0") == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kernel", "told"),
     [
         ("flash_attn_9", ["error"]),

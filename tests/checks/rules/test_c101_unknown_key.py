@@ -1,6 +1,7 @@
 import pytest
 
 from tests.checks.written import run_of
+from tests.for_each import for_each
 from trimtab.checks.edits import RenameKey
 from trimtab.checks.keytable import Key, KeyTable
 from trimtab.checks.rules.c101_unknown_key import check
@@ -36,7 +37,7 @@ def test_keys_that_are_kept_are_reported_only_where_they_are_nearly_known():
     assert one.finding.severity == "warning"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "keys",
     [
         {"datasets": [], "datasets.0": {}, "datasets.0.path": "x"},
@@ -88,7 +89,7 @@ def test_what_stands_in_an_unknown_key_is_not_told_wherever_it_is_written():
     assert [each.key for each in found(keys)] == ["strange", "other", "strangely"]
 
 
-@pytest.mark.parametrize("key", ["_comment", "//", "#note", "comment"])
+@for_each("key", ["_comment", "//", "#note", "comment"])
 def test_a_comment_written_as_a_key_is_left_in_peace_where_it_does_no_harm(key):
     assert found({key: "why", f"{key}.more": 1}, "dropped") == []
     assert len(found({key: "why"}, "refused")) == 1

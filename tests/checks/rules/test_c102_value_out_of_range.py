@@ -2,11 +2,12 @@ import pytest
 
 from tests.checks.rules.findings import runs_of
 from tests.checks.written import run_of, setting
+from tests.for_each import for_each
 from trimtab.checks.keytable import Key, KeyTable
 from trimtab.checks.rules.c102_value_out_of_range import check
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("concept", "value"),
     [
         ("learning_rate", -1.0), ("beta2", 1.0), ("beta1", 1.5), ("label_smoothing", 1.0), ("warmup_ratio", 1.5),
@@ -19,7 +20,7 @@ def test_what_no_meaning_allows_is_an_error(concept, value):
     assert one.finding.severity == "error"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("concept", "value"),
     [
         ("learning_rate", 0.0), ("beta2", 0.0), ("label_smoothing", 0.0), ("warmup_ratio", 1.0), ("accumulation", 1),

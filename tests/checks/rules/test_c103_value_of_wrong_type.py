@@ -1,8 +1,7 @@
 from dataclasses import replace
 
-import pytest
-
 from tests.checks.written import run_of, setting
+from tests.for_each import for_each
 from trimtab.checks.document import Document
 from trimtab.checks.keytable import Key, KeyTable
 from trimtab.checks.rules import c103_value_of_wrong_type, c104_number_read_as_text, c105_word_read_as_boolean
@@ -19,7 +18,7 @@ def wrong_type(*args, **more):
     return [each.finding.message for each in c103_value_of_wrong_type.check(run(*args, **more))]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("types", "value"),
     [
         (("boolean",), "false"), (("boolean",), "yes please"), (("number",), "much"), (("integer",), 1.5),
@@ -30,7 +29,7 @@ def test_another_type_than_the_tool_takes_is_told(types, value):
     assert len(wrong_type(types, value)) == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("types", "value"),
     [
         (("boolean",), True), (("boolean",), 0), (("number",), 3), (("integer",), 3.0), (("text",), "a"),
@@ -47,13 +46,13 @@ def test_a_value_among_the_choices_fits_whatever_its_type():
     assert wrong_type(("boolean",), "auto", choices=(True, False, "auto")) == []
 
 
-@pytest.mark.parametrize(("text", "number"), [("1e-4", 1e-4), ("5", 5), ("2E-05", 2e-5), ("1_000", 1000)])
+@for_each(("text", "number"), [("1e-4", 1e-4), ("5", 5), ("2E-05", 2e-5), ("1_000", 1000)])
 def test_a_number_that_stays_a_text_is_told_with_the_number(text, number):
     (one,) = c104_number_read_as_text.check(run(("number",), text))
     assert one.edits[0].value == number
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("types", "value"),
     [(("number",), 1e-4), (("text",), "1e-4"), (("number", "text"), "5"), (("number",), "nan")],
 )
@@ -69,13 +68,13 @@ def test_a_concept_that_is_a_number_says_so_where_there_is_no_table():
     )
 
 
-@pytest.mark.parametrize(("raw", "value"), [("no", False), ("off", False), ("On", True), ("yes", True)])
+@for_each(("raw", "value"), [("no", False), ("off", False), ("On", True), ("yes", True)])
 def test_a_word_where_a_text_is_wanted_was_meant_as_a_word(raw, value):
     (one,) = c105_word_read_as_boolean.check(run(("text",), value, raw=raw))
     assert one.edits[0].value == raw
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("types", "value", "raw"),
     [
         (("text",), False, "false"),

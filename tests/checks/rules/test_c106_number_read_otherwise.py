@@ -1,17 +1,14 @@
-import pytest
-
 from tests.checks.written import run_of, setting
+from tests.for_each import for_each
 from trimtab.checks.rules.c106_number_read_otherwise import check
 
 
-@pytest.mark.parametrize(
-    ("raw", "parsed"), [("012", 10), ("-010", -8), ("1:30", 90), ("1:30:00", 5400), ("0_17", 15)]
-)
+@for_each(("raw", "parsed"), [("012", 10), ("-010", -8), ("1:30", 90), ("1:30:00", 5400), ("0_17", 15)])
 def test_a_number_that_is_read_as_another_is_told(raw, parsed):
     assert len(list(check(run_of(keys={"x": setting("x", parsed, raw=raw, parsed=parsed)})))) == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("raw", "parsed"),
     [
         ("0", 0),

@@ -2,6 +2,7 @@ import pytest
 
 from tests.checks.rules.findings import findings
 from tests.checks.written import run_of
+from tests.for_each import for_each
 from trimtab.checks.edits import RemoveKey, RenameKey
 from trimtab.checks.keytable import Key, KeyTable
 from trimtab.checks.rules import c107_key_renamed, c108_key_removed, c116_key_too_new
@@ -85,7 +86,7 @@ def test_without_a_version_an_old_name_says_what_it_hangs_on():
     assert (one.edits, one.finding.severity) == ((), "note")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "version", "told"),
     [
         ("SFTTrainer(model, packing=True)", "trl=0.13", True),

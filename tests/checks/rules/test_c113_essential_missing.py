@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.rules.findings import findings
+from tests.for_each import for_each
 from trimtab.checks.rules import c113_essential_missing as c113
 
 AXOLOTL = (
@@ -11,7 +10,7 @@ FACTORY = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "keys"),
     [
         (AXOLOTL + "output_dir:\n", ["output_dir"]),

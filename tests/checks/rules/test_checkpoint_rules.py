@@ -1,6 +1,7 @@
 import pytest
 
 from tests.checks.rules.findings import of_example, severities
+from tests.for_each import for_each
 from trimtab.checks.rules import k101_resume_repeats_data as k101
 from trimtab.checks.rules import k102_nothing_to_resume_from as k102
 from trimtab.checks.rules import k103_only_one_checkpoint as k103
@@ -27,7 +28,7 @@ def test_a_run_that_saves_nothing_is_not_told_to_keep_more():
     assert of_example(k103, ('"save_steps": 500', '"save_strategy": "no"')) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "count"),
     [
         ('"push_to_hub": false', 1),
@@ -66,7 +67,7 @@ def test_an_average_of_zero_is_none():
     assert of_example(k107, ("0.0005", "0.0")) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pair", "count"),
     [
         (("train_steps: 50000", "train_steps: 100000"), 1),

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.checks.rules.findings import findings, of_example, severities
+from tests.for_each import for_each
 from trimtab.checks.edits import AddKey
 from trimtab.checks.rules import d101_thousands_of_sentences_in_a_batch as d101
 from trimtab.checks.rules import d102_batch_counted_in_sentences as d102
@@ -93,7 +94,7 @@ def test_copying_on_purpose_is_left_alone():
     assert of_example(d106, noise) == []
 
 
-@pytest.mark.parametrize(("weight", "count"), [("0.5", 1), ("-1", 1), ("0", 0), ("1", 0), ("1.5", 0)])
+@for_each(("weight", "count"), [("0.5", 1), ("-1", 1), ("0", 0), ("1", 0), ("1.5", 0)])
 def test_a_weight_below_one_is_never_read_and_zero_is_meant(weight, count):
     assert len(of_example(d107, ("0.7", weight), ("0.3", "1"))) == count
 
@@ -118,7 +119,7 @@ def test_order_is_told_where_it_is_switched_off():
     assert of_example(d110, ("shuffle_merged_datasets: false\n", "")) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("processor", "height", "width", "count"),
     [
         ("TrOCRProcessor", 384, 384, 1),
@@ -150,7 +151,7 @@ def test_sizes_are_compared_with_the_model_beside():
     assert "224 x 224" in found.finding.message
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pair",
     [
         ("adapter: lora\n", "adapter:\n"),

@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.rules.findings import findings, of_example, severities
+from tests.for_each import for_each
 from trimtab.checks.rules import e101_repeats_blocked_in_evaluation as e101
 from trimtab.checks.rules import e102_best_model_chosen_backwards as e102
 from trimtab.checks.rules import e103_best_checkpoint_deleted as e103
@@ -25,7 +24,7 @@ def test_a_mild_penalty_is_left_alone():
     assert of_example(e101, ('"no_repeat_ngram_size": 3', '"repetition_penalty": 1.05')) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("metric", "direction", "count"),
     [
         ("wer", "", 1),
@@ -79,7 +78,7 @@ def test_a_trainer_that_is_not_told_what_is_best_gets_a_note():
     assert severities(e103, "args.json", args.format(more=', "push_to_hub": true')) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("length", "count"),
     [
         ('"num_train_epochs": 2, "save_strategy": "epoch"', 0),
@@ -102,7 +101,7 @@ def test_validation_is_not_missed_where_there_is_nothing_to_validate():
     assert of_example(e104, ("  valid: {path_src: dev.en, path_tgt: dev.de}\n", "")) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "count"),
     [
         ('"temperature": 0.7', 1),
@@ -126,7 +125,7 @@ def test_predictions_shorter_than_labels_are_told_for_every_model():
     assert severities(e106, "args.json", args.replace("LENGTH", "128")) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pair",
     [
         ("google/mt5-small", "Helsinki-NLP/opus-mt-en-de"),

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.checks.rules.findings import severities
+from tests.for_each import for_each
 from trimtab.checks.rules import (
     d123_evaluation_sampler_repeats,
     e108_evaluation_mode_left_on,
@@ -59,7 +60,7 @@ class Runner:
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "told"),
     [
         (CLASS.format(on="", off="eval()"), ["warning"]),
@@ -80,7 +81,7 @@ def test_evaluation_mode_left_on_by_another_method(text, told):
 UNDER = "    with {context}:\n        for x, y in {loader}:\n            total += (model(x).argmax(-1) == y).sum()\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "told"),
     [
         ("    model.train()\n" + UNDER, ["warning"]),
@@ -108,7 +109,7 @@ def test_an_evaluation_that_switches_training_on(body, told):
 INSIDE = "    model.train()\n    for x, y in loader:\n" + STEP.format("        ")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("context", "told"),
     [
         ("with torch.no_grad():", ["error"]),
@@ -149,7 +150,7 @@ MEAN = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("parts", "told"),
     [
         ({}, ["note"]),
@@ -186,7 +187,7 @@ SAMPLED = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "reduce", "told"),
     [
         ("valid, shuffle=False", "torch.distributed.all_reduce(right)", ["note"]),
@@ -245,7 +246,7 @@ def test_a_branch_that_is_never_taken_trains_nothing():
 COPY = "loader = DataLoader(data)\nfor x in loader:\n    y = x.{copy}\n    model(y).backward()\n    optimizer.step()\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("copy", "told"),
     [
         ("to('cuda', non_blocking=True)", 1),
@@ -271,7 +272,7 @@ ACCUMULATES = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "told"),
     [
         ("CausalLM", 1),

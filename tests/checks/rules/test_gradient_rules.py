@@ -35,7 +35,7 @@ def test_mammoths_clip_is_told_unless_it_was_divided_already(clip, told):
     assert found(s123_clip_times_parameters, tool="opennmt", concepts={"clip": clip}) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "version", "count"),
     [
         ({}, (5, 24, 0), 1),
@@ -86,7 +86,7 @@ def test_lightning_averages_means():
     assert len(list(s128_mean_of_means.check(run))) == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("keys", "count"),
     [
         ({"batch_type": "tokens"}, 1),
@@ -110,7 +110,7 @@ def test_a_step_in_backward_cannot_accumulate_and_does_not_clip():
     ) == ["error"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "count"),
     [
         ({}, 0),
@@ -124,7 +124,7 @@ def test_the_batch_of_the_transformer_paper_may_be_gathered_on_one_device(change
     assert len(found(s116_accumulation_on_one_device, concepts=TRANSLATION | change)) == count
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "count"),
     [({}, 0), ({"schedule": "inverse_sqrt"}, 0), ({"warmup_steps": 500}, 1), ({"schedule": "linear"}, 1)],
 )

@@ -5,6 +5,7 @@ from textwrap import indent
 import pytest
 
 from tests.checks.rules.findings import severities
+from tests.for_each import for_each
 from trimtab.checks.rules import (
     l113_labels_shifted_twice as l113,
 )
@@ -104,7 +105,7 @@ TWICE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("bad", "good"), TWICE)
+@for_each(("bad", "good"), TWICE)
 def test_labels_are_shifted_once(bad, good):
     assert severities(l113, "train.py", bad) == ["error"]
     assert severities(l113, "train.py", good) == []

@@ -1,11 +1,10 @@
 """Labels of the references that are about one thing belong to the one rule about it."""
 
-import pytest
-
+from tests.for_each import for_each
 from trimtab.checks.catalogue import all_rules
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("label", "codes"),
     [
         ("TT205", ["S309"]),

@@ -6,6 +6,7 @@ import pytest
 
 from tests.checks.examined import diagnosed
 from tests.checks.rules.findings import findings, severities
+from tests.for_each import for_each
 from trimtab.checks.rule import Example
 from trimtab.checks.rules import s301_updates_round_away as s301
 from trimtab.checks.rules import s302_second_moment_rounds_away as s302
@@ -55,7 +56,7 @@ def test_a_notebook_starts_itself(rule):
     assert "unless" not in found.finding.message
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("start", "count"),
     [
         ("python sft.py", 1),

@@ -2,9 +2,8 @@
 
 from textwrap import indent
 
-import pytest
-
 from tests.checks.rules.findings import severities
+from tests.for_each import for_each
 from trimtab.checks.rules import d110_data_in_file_order as d110
 from trimtab.checks.rules import d123_evaluation_sampler_repeats as d123
 from trimtab.checks.rules import d127_validated_on_augmented_data as d127
@@ -244,7 +243,7 @@ AUGMENTED = (
 OTHER = "    val_loader = DataLoader(val_data, batch_size=8)\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rule", "bad", "good"),
     [
         (d110, images(loader=SORTED), images()),

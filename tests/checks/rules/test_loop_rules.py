@@ -2,9 +2,8 @@
 
 from textwrap import dedent
 
-import pytest
-
 from tests.checks.rules.findings import findings
+from tests.for_each import for_each
 from trimtab.checks.rules import (
     e108_evaluation_mode_left_on,
     e112_evaluation_with_gradients,
@@ -26,7 +25,7 @@ def fires(rule, text):
     return len(findings(rule, "train.py", IMPORTS + dedent(text))) > 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         """
@@ -81,7 +80,7 @@ def test_gradients_that_are_never_cleared(text):
     assert fires(s137_gradients_never_cleared, text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         """
@@ -161,7 +160,7 @@ for i, x in enumerate(loader):
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     "end",
     [
         "    optimizer.step()\n    nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
@@ -175,7 +174,7 @@ def test_clipping_behind_the_step(end):
     assert fires(s138_clip_after_step, CLIPPED.format(end))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "end",
     [
         "    nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step()",
@@ -201,7 +200,7 @@ for x in loader:
 MAKE = "optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "lines",
     [
         f"{MAKE}\ntokenizer.add_tokens(['a'])\nmodel.resize_token_embeddings(len(tokenizer))",
@@ -217,7 +216,7 @@ def test_optimizers_that_are_made_too_early(lines):
     assert fires(s139_optimizer_of_old_weights, imports + MADE.format(lines))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "lines",
     [
         f"tokenizer.add_tokens(['a'])\nmodel.resize_token_embeddings(len(tokenizer))\n{MAKE}",
@@ -241,7 +240,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 STEP = "optimizer.zero_grad()\n        model(x).sum().backward()\n        optimizer.step()"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         f"model.train()\nfor epoch in range(3):\n    for x in loader:\n        {STEP}\n    model.eval()\n"
@@ -259,7 +258,7 @@ def test_evaluation_mode_that_stays(text):
     assert fires(e108_evaluation_mode_left_on, EPOCHS.format(text))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         f"for epoch in range(3):\n    model.train()\n    for x in loader:\n        {STEP}\n    model.eval()\n"
@@ -294,7 +293,7 @@ LINEAR = "get_linear_schedule_with_warmup(optimizer, 100, 1000)"
 STEPS = "    if (i + 1) % 4 == 0:\n        optimizer.step()\n        optimizer.zero_grad()\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("made", "end"),
     [
         (LINEAR, STEPS + "    scheduler.step()"),
@@ -314,7 +313,7 @@ def test_a_schedule_that_steps_with_every_micro_batch(made, end):
     assert fires(s102_schedule_of_another_length, ACCUMULATED.format(made=made, end=end))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("made", "end"),
     [
         (LINEAR, STEPS + "        scheduler.step()"),
@@ -335,7 +334,7 @@ LOADED = 'model = AutoModelForCausalLM.from_pretrained("gpt2")\n'
 SAVED = '\nmodel.save_pretrained("out")\n'
 
 
-@pytest.mark.parametrize(
+@for_each(
     "loop",
     [
         "for x in loader:\n    model(**x, labels=x['y'])",
@@ -350,7 +349,7 @@ def test_loops_that_train_nothing(loop):
     assert fires(s141_loop_without_backward, LOADED + loop + SAVED)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "loop",
     [
         "for x in loader:\n    model(x, labels=x).loss.backward()",
@@ -378,7 +377,7 @@ def good(model, loader, optimizer):
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("clear", "more", "told"),
     [
         ("optimizer.zero_grad()", "", True),
@@ -402,7 +401,7 @@ for i, (x, y) in enumerate(loader):
 PERIOD = "if (i + 1) % 4 == 0:\n        optimizer.step()\n        optimizer.zero_grad()"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("optimizer", "loss", "backward", "end", "told"),
     [
         ("SGD", "F.cross_entropy(model(x), y)", "loss.backward()", PERIOD, ["warning"]),
@@ -446,7 +445,7 @@ EVALUATED = EPOCHS.format(
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("lines", "told"),
     [
         ("    model.eval()\n    for x in valid:\n        count(model(x))", True),
@@ -472,7 +471,7 @@ def test_evaluations_and_their_gradients(lines, told):
     assert fires(e112_evaluation_with_gradients, EVALUATED.format(lines)) is told
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("layers", "told"),
     [
         ("nn.Linear(8, 8), nn.Dropout(0.1)", True),

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.checks.rules.findings import findings, of_example, severities
+from tests.for_each import for_each
 from trimtab.checks.edits import RemoveKey, SetValue
 from trimtab.checks.rules import l101_label_smoothing_multiplies_gradients as l101
 from trimtab.checks.rules import l102_label_smoothing_on_image_to_text as l102
@@ -19,7 +20,7 @@ ARGS = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("version", "model", "severity"),
     [
         ("5.14.1", "", ["error"]),
@@ -52,7 +53,7 @@ def test_smoothing_an_image_reader_is_told_by_its_class_and_by_its_name():
     assert severities(l102, "args.json", ARGS.format(more="")) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pair",
     [
         ("tokenizer)", "tokenizer, model)"),

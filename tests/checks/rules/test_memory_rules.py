@@ -5,6 +5,7 @@ import pytest
 from tests.checks.rules.exchange import swap
 from tests.checks.rules.findings import findings as said
 from tests.checks.rules.findings import runs_of, severities
+from tests.for_each import for_each
 from trimtab.checks.rules import p101_reentrant_over_frozen_inputs as p101
 from trimtab.checks.rules import p102_packed_documents_see_each_other as p102
 from trimtab.checks.rules import p104_deepspeed_on_one_gpu as p104
@@ -50,7 +51,7 @@ AXOLOTL = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "versions", "count"),
     [
         ("flash_attention: false\nsdp_attention: false\n", "", 1),

@@ -5,6 +5,7 @@ from textwrap import indent
 import pytest
 
 from tests.checks.rules.findings import findings, of_example, severities
+from tests.for_each import for_each
 from trimtab.checks.rules import (
     d122_shuffle_beside_sampler,
     e112_evaluation_with_gradients,
@@ -69,7 +70,7 @@ def loop(body, *, head=HEAD):
 BACKWARD = "optimizer.zero_grad()\nF.cross_entropy(model(x), y).backward()\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("steps", "told"),
     [
         ("scheduler.step()\noptimizer.step()", ["warning"]),
@@ -102,7 +103,7 @@ CLIP = "nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
 STEP = "if (i + 1) % 4 == 0:\n    {}optimizer.step()\n    optimizer.zero_grad()"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "told"),
     [
         (ACCUMULATED + CLIP + STEP.format(""), ["warning"]),
@@ -191,7 +192,7 @@ INNER = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("loss", "clip", "told"),
     [
         ("model(x, y)", CLIP + "    ", ["warning"]),
@@ -205,7 +206,7 @@ def test_an_inner_loop_over_micro_batches_divides_too(loss, clip, told):
     assert said(s143_accumulated_loss_not_divided, INNER.format(loss=loss, clip=clip)) == told
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("test", "told"),
     [
         ("n in no_decay", ["warning"]),
@@ -255,7 +256,7 @@ def test_an_evaluation_switches_the_model_over():
     assert of_example(rule, ("with torch.no_grad()", "model.train(False)\n    with torch.no_grad()")) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("lines", "told"),
     [
         ("labels[~masked] = -1", ["warning"]),

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from tests.checks.rules.described_runs import call, found, script
+from tests.for_each import for_each
 from trimtab.checks.rules import (
     s111_sgd_at_rate_one,
     s113_lion_at_adams_rate,
@@ -24,7 +25,7 @@ def test_recurrent_networks_may_have_sgd_at_one(keys, count):
     assert len(found(s111_sgd_at_rate_one, tool="opennmt", keys=keys, concepts=concepts)) == count
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("concepts", "count"),
     [({"learning_rate": 5e-5}, 1), ({"learning_rate": 1e-5}, 0), ({"learning_rate": 1e-4, "adapter": "lora"}, 0),
      ({"learning_rate": 2e-4, "adapter": "lora"}, 1), ({"learning_rate": 5e-5, "from_scratch": True}, 0)],
@@ -41,7 +42,7 @@ def test_deepspeeds_adam_is_adamw_unless_it_is_told_otherwise():
     assert len(found(s114_adam_with_weight_decay, tool="torch", concepts=concepts)) == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("beta2", "batch", "count"),
     [(0.999, 4_000_000, 1), (0.95, 4_000_000, 0), (0.9, 500, 1), (0.999, 32_000, 0)],
 )
@@ -56,14 +57,14 @@ def test_the_horizon_of_the_second_moment_is_counted_in_tokens(beta2, batch, cou
     assert len(found(s115_second_moment_horizon, concepts=concepts)) == count
 
 
-@pytest.mark.parametrize("tokens", [1, 7, 64, 500, 5_000, 50_000, 1_000_000, 20_000_000])
+@for_each("tokens", [1, 7, 64, 500, 5_000, 50_000, 1_000_000, 20_000_000])
 def test_the_decay_rate_that_is_advised_is_told_so_that_it_has_the_half_life_that_is_promised(tokens):
     told = s115_second_moment_horizon.shown(0.5 ** (tokens / 1e7))
     assert 0 < float(told) < 1
     assert math.log(2) / -math.log(float(told)) * tokens == pytest.approx(1e7, rel=0.06)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("made", "count"),
     [
         (call("Adafactor", lr=1e-3, scale_parameter=False), 1),
@@ -99,7 +100,7 @@ def test_weights_are_loaded_before_the_offloaded_optimizer_is_made():
     assert one.finding.severity == "warning"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("keys", "count"),
     [
         ({"optim_args": "rank=8,update_proj_gap=10"}, 1),

@@ -4,6 +4,7 @@ import pytest
 
 from tests.checks.rules.described_runs import call, found, script, severities
 from tests.checks.written import setting
+from tests.for_each import for_each
 from trimtab.checks.rules import (
     s101_no_warmup,
     s102_schedule_of_another_length,
@@ -27,7 +28,7 @@ SCRATCH = {
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "told"),
     [
         ({"norm_placement": "post"}, ["warning"]),
@@ -75,7 +76,7 @@ def test_a_decay_by_a_factor_of_one_is_no_decay():
     assert len(found(s103_decay_after_the_end, tool="opennmt", keys=keys, concepts={"steps": 1000})) == 1
 
 
-@pytest.mark.parametrize(("factor", "count"), [(2.0, 0), (1.0, 0), (0.0003, 1), (1000.0, 1), (0.0, 0)])
+@for_each(("factor", "count"), [(2.0, 0), (1.0, 0), (0.0003, 1), (1000.0, 1), (0.0, 0)])
 def test_the_peak_of_noam_is_calculated(factor, count):
     concepts = {"schedule": "noam", "learning_rate": factor, "hidden_size": 512, "warmup_steps": 8000}
     told = found(s105_noam_peak, tool="opennmt", concepts=concepts)
@@ -90,7 +91,7 @@ def test_the_plateau_of_rsqrt_is_calculated():
     assert "0.05 / sqrt(4000) = 0.00079" in one.finding.message
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tool", "keys", "schedule", "count"),
     [
         ("transformers", {"warmup_ratio": 0.03}, "constant", 1),
@@ -108,7 +109,7 @@ def test_a_warm_up_that_the_schedule_has_not_is_told(tool, keys, schedule, count
     assert len(found(s107_warmup_ignored, tool=tool, keys=keys, concepts={"schedule": schedule})) == count
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "count"),
     [
         ({}, 1),
@@ -131,7 +132,7 @@ def test_a_default_rate_is_told_where_the_adapter_stands():
     assert found(s108_lora_rate_low, tool="trl", concepts=concepts) == []  # reinforcement, perhaps
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "count"),
     [({}, 1), ({"learning_rate": 2e-5}, 0), ({"parameters_billion": 1.0}, 0), ({"encoder_decoder": True}, 0),
      ({"adapter": "lora"}, 0), ({"from_scratch": True}, 0)],
@@ -160,7 +161,7 @@ def test_a_translator_is_not_measured_by_language_models():
     assert len(found(s110_rate_high_for_size, concepts=concepts | {"encoder_decoder": False})) == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("keys", "version", "count"),
     [
         ({"warmup_steps": 0.1}, (4, 57), 1),

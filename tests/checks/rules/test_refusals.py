@@ -66,7 +66,7 @@ def test_early_stopping_of_axolotl_wants_even_steps(save, count):
     assert len(list(c111_evaluation_refused.check(run_of(tool="axolotl", keys=keys)))) == count
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("keys", "count"),
     [
         ({"accum_count": [2, 4], "accum_steps": [0, 100]}, 0),
@@ -79,13 +79,13 @@ def test_paired_lists_of_opennmt_are_as_long(keys, count):
     assert len(list(c117_batch_or_length_refused.check(run_of(tool="opennmt", keys=keys)))) == count
 
 
-@pytest.mark.parametrize(("whole", "count"), [(32, 0), (64, 0), (40, 1), ("auto", 0)])
+@for_each(("whole", "count"), [(32, 0), (64, 0), (40, 1), ("auto", 0)])
 def test_the_batch_of_deepspeed_is_a_multiple_of_one_devices(whole, count):
     keys = {"train_batch_size": whole, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 8}
     assert len(list(c117_batch_or_length_refused.check(run_of(tool="deepspeed", keys=keys)))) == count
 
 
-@pytest.mark.parametrize(("group", "count"), [(8, 0), (3, 1), (1, 1), ("8", 0)])
+@for_each(("group", "count"), [(8, 0), (3, 1), (1, 1), ("8", 0)])
 def test_groups_of_grpo_fill_the_batch(group, count):
     keys = {
         "rl": "grpo",
@@ -102,7 +102,7 @@ def test_two_names_that_say_the_same_are_fine():
     assert one.key == "dec_layers"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("concepts", "count"),
     [
         ({"eval_strategy": "no", "save_strategy": "steps"}, 1),

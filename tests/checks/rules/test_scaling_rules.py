@@ -1,8 +1,7 @@
 """Loss scaling and autocast in hand-made loops, and padding in hand-made losses."""
 
-import pytest
-
 from tests.checks.rules.findings import severities
+from tests.for_each import for_each
 from trimtab.checks.rules import (
     l114_labels_not_shifted,
     l120_padding_in_the_loss,
@@ -31,7 +30,7 @@ SCALED = (
 STEPS = "    scaler.scale(loss).backward()\n    scaler.step(optimizer)\n    scaler.update()\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("scaler", "steps", "told"),
     [
         ("torch.cuda.amp.GradScaler()", STEPS, ["warning"]),
@@ -58,7 +57,7 @@ CAST = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("context", "backward", "told"),
     [
         ("torch.autocast('cuda', dtype=torch.float16)", "loss.backward()", ["warning"]),
@@ -96,7 +95,7 @@ def collated(returned=PAIR, given="", batch="source, target", target="target[1:]
     return COLLATED.format(returned=returned, given=given, batch=batch, target=target)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "told"),
     [
         (collated(), ["warning"]),
@@ -139,7 +138,7 @@ def direct(call="**batch, labels=batch['input_ids']", padding="True", to=""):
     return DIRECT.format(call=call, padding=padding, to=to)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "told"),
     [
         (copied(), ["warning"]),
@@ -167,7 +166,7 @@ AVERAGED = HEAD + "def loss_of(logits, labels, mask):\n    loss = {loss}\n    re
 EACH = "F.cross_entropy(logits.view(-1, 9), labels.view(-1), reduction='none', ignore_index=0)"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("mean", "told"),
     [
         ("(loss * mask).mean()", ["warning"]),
@@ -208,7 +207,7 @@ def head(labels="input_ids", cut="pass", logits="logits", causal="True", paramet
 SHIFTED = head("labels[:, 1:]", logits="logits[:, :-1]")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "told"),
     [
         (head(), ["warning"]),

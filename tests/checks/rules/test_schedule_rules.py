@@ -1,8 +1,7 @@
 """Lengths of schedules and what they are made with: inputs of each kind, and twins that are right."""
 
-import pytest
-
 from tests.checks.rules.findings import severities
+from tests.for_each import for_each
 from trimtab.checks.rules import (
     s139_optimizer_of_old_weights,
     s159_schedule_of_another_optimizer,
@@ -44,7 +43,7 @@ def by_epoch(schedule):
     return by_batch(schedule).replace("        schedule.step()", "    schedule.step()")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         by_step("get_linear_schedule_with_warmup(optimizer, 100, len(loader) * epochs)"),
@@ -66,7 +65,7 @@ def test_a_length_is_counted_in_the_steps_of_its_schedule(text):
     assert said(s160_schedule_in_another_unit, text) == ["warning"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         by_step("get_linear_schedule_with_warmup(optimizer, 100, len(loader) // accumulation * epochs)"),
@@ -105,7 +104,7 @@ schedule = get_scheduler("linear", optimizer, num_warmup_steps=0, num_training_s
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "told"),
     [
         ({}, ["warning"]),
@@ -141,7 +140,7 @@ RATE = "for group in optimizer.param_groups:\n    group['lr'] = 1e-5\n"
 WARM = "schedule = get_linear_schedule_with_warmup(optimizer, 100, 1000)\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "told"),
     [
         (WARM + AGAIN, ["error"]),
@@ -178,7 +177,7 @@ GROUPED = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("parts", "told"),
     [
         ({}, ["note"]),

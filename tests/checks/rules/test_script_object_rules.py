@@ -2,8 +2,6 @@
 
 from textwrap import dedent
 
-import pytest
-
 from tests.checks.rules.findings import findings, severities
 from tests.for_each import for_each
 from trimtab.checks.rules import (
@@ -48,7 +46,7 @@ SAMPLED = "sampler = DistributedSampler(data{options})\nloader = DataLoader(data
 EPOCHS = "for epoch in range(3):\n{set}    for x in loader:\n        model(x).backward()\n        optimizer.step()\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "loop", "told"),
     [
         ("", EPOCHS.format(set=""), True),
@@ -78,7 +76,7 @@ DataLoader(Noisy(lines), num_workers={workers}{options})
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("made", "drawn", "workers", "options", "told"),
     [
         ("np.random.default_rng(1)", "self.rng.random()", 8, "", True),
@@ -104,7 +102,7 @@ def test_generators_of_datasets(made, drawn, workers, options, told):
 TRAINED = "model = AutoModelForCausalLM.from_pretrained('gpt2')\nds = load_dataset('a')\n{}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "told"),
     [
         ("train_dataset=ds['train'], eval_dataset=ds['train']", True),
@@ -156,7 +154,7 @@ def test_what_trainers_refuse(text, told):
     assert fires(c124_trainer_refuses, text) is told
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "versions", "told"),
     [
         ("from transformers import AdamW\nAdamW(p)", "transformers=5.1", ["error"]),
@@ -180,7 +178,7 @@ def test_names_that_libraries_no_longer_have(text, versions, told):
     assert severities(c108_key_removed, "train.py", IMPORTS + text, versions=versions) == told
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("sets", "options", "told"),
     [
         ("{'a': x, 'b': y}", "", True),
@@ -199,7 +197,7 @@ def test_the_best_model_by_one_of_several_sets(sets, options, told):
     assert fires(c122_best_model_out_of_step, text) is told
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "told"),
     [
         ("model.lm_head = nn.Linear(1, 1)", True),
@@ -218,7 +216,7 @@ def test_ties_that_are_lost(line, told):
     assert fires(m122_tie_lost, "model = AutoModelForCausalLM.from_pretrained('gpt2')\n" + line) is told
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("lines", "told"),
     [
         ("m = get_peft_model(base, c)\nPeftModel.from_pretrained(m, 'a')", True),
@@ -243,7 +241,7 @@ TABLE = (
 RESIZE = "model.resize_token_embeddings(len(tok))"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "lines", "told"),
     [
         ("google-t5/t5-small", RESIZE, True),
@@ -271,7 +269,7 @@ MERGE = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "merge", "told"),
     [
         (", quantization_config=BitsAndBytesConfig(load_in_4bit=True)", "m.merge_and_unload()", True),
@@ -287,7 +285,7 @@ def test_merges_into_quantised_weights(options, merge, told):
     assert fires(x104_merged_into_quantised_weights, MERGE.format(options, merge)) is told
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "versions", "told"),
     [
         ("model.config.num_beams = 4", "transformers=5.1", ["error"]),
@@ -316,7 +314,7 @@ def test_generation_settings_in_the_model(line, versions, told):
     assert severities(e109_generation_settings_in_model_config, "train.py", text, versions=versions) == told
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "told"),
     [
         ("model.generate(x, eos_token_id=-1)", True),
@@ -334,7 +332,7 @@ def test_ends_that_never_come(call, told):
     assert fires(e110_end_token_that_never_comes, "END = -1\n" + call) is told
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("length", "trainer", "versions", "told"),
     [
         ("4096", "SFTTrainer(model=m, args=SFTConfig(output_dir='o'))", "trl=0.19", True),
@@ -399,7 +397,7 @@ def test_targets_of_one_source():
 LOOP = "for x in loader:\n    model(**x).loss.backward()\n    optimizer.step()\n    optimizer.zero_grad()\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("made", "told"),
     [
         ("model = AutoModelForCausalLM.from_pretrained('gpt2', dtype=torch.bfloat16)", True),
@@ -457,7 +455,7 @@ for x in loader:
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "freeze", "told"),
     [
         (True, "model.emb.weight.requires_grad_(False)", True),

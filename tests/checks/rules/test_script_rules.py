@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.rules.findings import findings, of_example
+from tests.for_each import for_each
 from trimtab.checks.rules import p301_benchmark_without_convolutions as p301
 from trimtab.checks.rules import p302_gradients_kept_as_zeros as p302
 from trimtab.checks.rules import p303_copy_that_waits as p303
@@ -13,7 +12,7 @@ def test_the_flag_is_found_in_its_line():
     assert (found.place.line, found.place.column) == (3, 1)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pair",
     [
         ("import torch\n", "import torch\nimport timm\n"),
@@ -31,7 +30,7 @@ def test_zeros_are_kept_where_they_are_asked_for_only():
     assert of_example(p302, ("set_to_none=False", "set_to_none=keep")) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pair",
     [
         ("num_workers=4", "num_workers=4, pin_memory=pin"),
@@ -45,7 +44,7 @@ def test_memory_that_may_be_pinned_is_left_alone(pair):
     assert of_example(p303, pair) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pair",
     [
         ("GradScaler()", "GradScaler(enabled=False)"),

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.checks.rules.findings import findings, of_example, severities
+from tests.for_each import for_each
 from trimtab.checks.edits import AddKey
 from trimtab.checks.rules import m301_encoder_without_positions as m301
 from trimtab.checks.rules import m302_two_kinds_of_positions as m302
@@ -28,7 +29,7 @@ MAMMOTH = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "count"),
     [
         ("", 1),
@@ -106,7 +107,7 @@ def test_another_kernel_takes_dropout():
     assert of_example(m310, ("flex_attention", "sdpa")) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pair",
     [
         ("nn.BatchNorm2d(64)", "nn.GroupNorm(8, 64)"),

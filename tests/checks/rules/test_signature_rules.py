@@ -1,8 +1,7 @@
 """Calls, names and overrides that the newest libraries refuse, and those that they take."""
 
-import pytest
-
 from tests.checks.rules.findings import findings, severities
+from tests.for_each import for_each
 from trimtab.checks.rules import c108_key_removed, c125_call_refused, c126_override_of_another_signature
 
 NEW = "transformers=5.24.0 trl=1.16.0 peft=0.21.2 accelerate=1.15.0 lightning=2.6.6"
@@ -15,7 +14,7 @@ def said(rule, text, versions=NEW):
     return severities(rule, "train.py", "import torch\n" + text + REST, versions=versions)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "mend"),
     [
         ("import lightning as L\nL.Trainer(gpus=1)\n", "accelerator="),
@@ -39,7 +38,7 @@ def test_a_keyword_that_a_call_has_not_is_named_with_what_to_write(text, mend):
     assert said(c125_call_refused, text, versions=OLD) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "import lightning as L\nL.Trainer(accelerator='gpu', devices=1, strategy='ddp', max_steps=9)\n",
@@ -56,7 +55,7 @@ def test_what_a_call_takes_is_left_alone(text):
     assert said(c125_call_refused, text) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     ["trl.PPOTrainer", "trl.DataCollatorForCompletionOnlyLM", "trl.ORPOTrainer", "trl.setup_chat_format",
      "transformers.AutoModelForVision2Seq", "transformers.BeamSearchScorer", "trl.AutoModelForCausalLMWithValueHead"],
@@ -73,7 +72,7 @@ TRAINER = "from transformers import Trainer\nclass Mine(Trainer):\n    def {0}:\
 MODULE = "import lightning as L\nclass Net(L.LightningModule):\n    def {0}:\n        pass\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         TRAINER.format("compute_loss(self, model, inputs, return_outputs=False)"),
@@ -95,7 +94,7 @@ def test_an_override_takes_what_it_is_called_with(text):
     assert said(c126_override_of_another_signature, text, versions=OLD) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         TRAINER.format("compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None)"),

@@ -2,9 +2,8 @@
 
 from textwrap import dedent
 
-import pytest
-
 from tests.checks.rules.findings import findings, severities
+from tests.for_each import for_each
 from trimtab.checks.rules import (
     d117_target_read_as_source,
     d118_template_tokenised_with_special_tokens,
@@ -29,7 +28,7 @@ def fires(rule, text):
     return len(findings(rule, "train.py", IMPORTS + dedent(text))) > 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     "loop",
     [
         "for ids in loader:\n    model(ids[:, :-1], labels=ids[:, 1:]).loss.backward()",
@@ -45,7 +44,7 @@ def test_labels_that_are_shifted_before_a_model_that_shifts(loop):
     assert fires(l113_labels_shifted_twice, CAUSAL + loop)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "loop",
     [
         "for ids in loader:\n    model(ids, labels=ids).loss.backward()",
@@ -59,7 +58,7 @@ def test_labels_that_are_shifted_once(loop):
     assert not fires(l113_labels_shifted_twice, CAUSAL + loop)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("loop", "severity"),
     [
         ("x = model(ids).logits\nF.cross_entropy(x.view(-1, 9), ids.view(-1))", "error"),
@@ -79,7 +78,7 @@ def test_labels_that_nobody_shifts(loop, severity):
     assert severities(l114_labels_not_shifted, "train.py", IMPORTS + CAUSAL + loop) == [severity]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "loop",
     [
         "x = model(ids).logits[:, :-1]\nF.cross_entropy(x.flatten(0, 1), ids[:, 1:].flatten())",
@@ -96,7 +95,7 @@ def test_labels_that_the_script_shifts(loop):
 MASKED = "labels = target.clone()\nlabels[labels == {pad}] = -100\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         MASKED.format(pad=0) + "nn.CrossEntropyLoss(ignore_index=0)(x, labels)",
@@ -112,7 +111,7 @@ def test_a_loss_that_leaves_out_another_value(text):
     assert fires(l115_ignore_index_of_another_value, text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         MASKED.format(pad=0) + "F.cross_entropy(x, labels, ignore_index=-100)",
@@ -139,7 +138,7 @@ class Net(nn.Module):
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         NET.format(act="nn.Softmax(-1)", returned="self.act(self.body(x))", loss="nn.CrossEntropyLoss()"),
@@ -154,7 +153,7 @@ def test_an_activation_before_a_loss_that_has_it(text):
     assert fires(l116_softmax_before_cross_entropy, text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         NET.format(act="nn.ReLU()", returned="self.act(self.body(x))", loss="nn.CrossEntropyLoss()"),
@@ -185,7 +184,7 @@ class Attention(nn.Module):
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     "call",
     [
         "F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout)",
@@ -199,7 +198,7 @@ def test_dropout_that_knows_no_mode(call):
     assert fires(m319_attention_dropout_in_evaluation, ATTENTION.format(call))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "call",
     [
         "F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout if self.training else 0)",
@@ -214,7 +213,7 @@ def test_dropout_that_depends_on_the_mode(call):
     assert not fires(m319_attention_dropout_in_evaluation, ATTENTION.format(call))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "tok = MarianTokenizer.from_pretrained('a')\nx['labels'] = tok(t, truncation=True)['input_ids']",
@@ -232,7 +231,7 @@ def test_targets_that_are_read_as_source(text):
     assert fires(d117_target_read_as_source, text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "tok = MarianTokenizer.from_pretrained('a')\nx['labels'] = tok(text_target=t)['input_ids']",
@@ -252,7 +251,7 @@ RENDERED = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "use", "told"),
     [
         ("meta-llama/Llama-3.2-1B-Instruct", "tok(text)", True),
@@ -281,7 +280,7 @@ CHATML = ("<|im_start|>user\n", "<|im_start|>assistant\n")
 GEMMA = ("<start_of_turn>user\n", "<start_of_turn>model\n")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "template", "marks", "told"),
     [
         ("unsloth/Llama-3.2-3B-Instruct", "", CHATML, True),
@@ -313,7 +312,7 @@ EOS = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("lines", "told"),
     [
         ("labels[labels == tokenizer.pad_token_id] = -100", True),
@@ -333,7 +332,7 @@ def test_the_end_that_a_script_masks_itself(lines, told):
 MEANS = CAUSAL + "optimizer = torch.optim.SGD(model.parameters())\nACCUM = 8\ny = pad(-100)\n{}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("loop", "told"),
     [
         ("for b in loader:\n    loss = model(**b).loss / ACCUM\n    loss.backward()", True),

@@ -5,6 +5,7 @@ from textwrap import dedent
 import pytest
 
 from tests.checks.rules.findings import severities
+from tests.for_each import for_each
 from trimtab.checks.rules import (
     d111_text_lines_squeezed_to_a_square,
     k112_checkpoint_may_run_code,
@@ -30,7 +31,7 @@ def fires(rule, text):
 LOAD = "import torch\nmodel = torch.nn.Linear(2, 2)\n{}\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("lines", "told"),
     [
         ('model.load_state_dict(torch.load("a.pt", weights_only=False))', True),
@@ -54,7 +55,7 @@ LOOP = (
 OWN = "import torch\nfrom model import GPT\nmodel = GPT()\noptimizer = {}\n" + LOOP
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("optimizer", "told"),
     [
         ("torch.optim.AdamW(model.parameters(), lr=6e-4, weight_decay=0.1)", True),
@@ -81,7 +82,7 @@ def test_a_pretrained_model_may_decay_whole():
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "told"),
     [
         ("import lightning as L\nL.Trainer(accumulate_grad_batches=4).fit(m, d)", True),
@@ -109,7 +110,7 @@ def test_lightning_divides_the_last_window_of_an_epoch_as_a_whole_one(text, told
     assert fires(s145_short_last_window, text) is told
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "told"),
     [
         ('torch.zeros(4, 4).to("cuda")', True),
@@ -138,7 +139,7 @@ CONV = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("net", "where", "told"),
     [
         ("torchvision.models.resnet50()", '"cuda", dtype=torch.bfloat16', True),
@@ -164,7 +165,7 @@ FP32 = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("model", "told"),
     [
         ('model = AutoModelForCausalLM.from_pretrained("gpt2").cuda()', True),
@@ -193,7 +194,7 @@ IMAGES = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "model", "told"),
     [
         ("CIFAR10", "ViTForImageClassification(ViTConfig(num_labels=10))", True),
@@ -215,7 +216,7 @@ def test_an_image_transformer_needs_many_images(data, model, told):
 BYTES = "from onnxruntime.quantization import QuantType, quantize_dynamic, quantize_static\n{}\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "told"),
     [
         ("quantize_static(a, b, r, activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)", True),
@@ -241,7 +242,7 @@ TROCR = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "more", "expected"),
     [
         ("microsoft/trocr-base-printed", "", ["note"]),
@@ -264,7 +265,7 @@ def test_a_processor_that_only_reads_is_left_alone():
 LIGER = "from liger_kernel.transformers import LigerFusedLinearCrossEntropyLoss as L\nloss = L({arguments})\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "versions", "expected"),
     [
         ("label_smoothing=0.1", "liger-kernel=0.2.1", ["error"]),
@@ -300,7 +301,7 @@ NORMED = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("loaders", "expected"),
     [
         ("loader = DataLoader(data, batch_size=2)\n", ["note"]),

@@ -5,6 +5,7 @@ import pytest
 from tests.checks.rules.exchange import swap
 from tests.checks.rules.findings import findings as said
 from tests.checks.rules.findings import runs_of
+from tests.for_each import for_each
 from trimtab.checks.rules import m114_token_id_outside_vocabulary as m114
 from trimtab.checks.rules import m115_pad_is_eos as m115
 from trimtab.checks.rules import m116_target_language_not_set as m116
@@ -17,7 +18,7 @@ EOLE = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "count"),
     [
         ('"pad_token_id": 31999', 0),
@@ -123,7 +124,7 @@ def test_a_loaded_model_or_no_uniform_start_is_left_alone(more):
     assert not said(m117, m117.RULE.bad.file, m117.RULE.bad.text + more)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "count"),
     [
         ("", 1),

@@ -5,6 +5,7 @@ from textwrap import dedent
 import pytest
 
 from tests.checks.rules.findings import findings, severities
+from tests.for_each import for_each
 from trimtab.checks.rules import (
     c124_trainer_refuses,
     e108_evaluation_mode_left_on,
@@ -39,7 +40,7 @@ def scheduled(schedule, returned):
     return LIGHTNING + MODULE.format(schedule=schedule, returned=returned)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("schedule", "returned"),
     [
         (
@@ -63,7 +64,7 @@ def test_a_schedule_of_steps_that_lightning_steps_by_epochs_is_named(schedule, r
     assert fires(s146_schedule_of_steps_by_epochs, scheduled(schedule, returned))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("schedule", "returned"),
     [
         (
@@ -117,9 +118,7 @@ def test_lightning_refuses_what_only_its_own_optimization_does(arguments):
     ]
 
 
-@pytest.mark.parametrize(
-    "arguments", ["", "gradient_clip_val=0.0", "accumulate_grad_batches=1", "max_steps=9"]
-)
+@for_each("arguments", ["", "gradient_clip_val=0.0", "accumulate_grad_batches=1", "max_steps=9"])
 def test_lightning_takes_the_rest(arguments):
     assert not fires(c124_trainer_refuses, MANUAL.format(arguments=arguments, clear=""))
 
@@ -155,7 +154,7 @@ for batch in loader:
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("made", "backward"),
     [
         ("gradient_accumulation_steps=4", "accelerator.backward(loss / 4)"),
@@ -175,7 +174,7 @@ def test_a_loss_that_is_divided_twice_is_named(made, backward):
     assert fires(s147_loss_divided_twice, ACCELERATE + LOOP.format(made=made, backward=backward))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("made", "backward"),
     [
         ("gradient_accumulation_steps=4", "accelerator.backward(loss)"),
@@ -190,7 +189,7 @@ def test_other_divisions_are_left_alone(made, backward):
     assert not fires(s147_loss_divided_twice, ACCELERATE + LOOP.format(made=made, backward=backward))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "made",
     [
         "mixed_precision='fp16'",
@@ -205,7 +204,7 @@ def test_a_backward_pass_past_the_accelerator_is_named(made):
     assert severities(s148_backward_past_the_accelerator, "train.py", text) == ["error"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("made", "backward"),
     [
         ("mixed_precision='fp16'", "accelerator.backward(loss)"),
@@ -247,7 +246,7 @@ def launched(layer, name):
     return severities(p118_layer_of_another_model_wrapped, "run.sh", line, beside=beside)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("layer", "name"),
     [
         ("BertLayer", "FacebookAI/xlm-roberta-base"),
@@ -261,7 +260,7 @@ def test_a_launch_file_for_another_model_is_named(layer, name):
     assert launched(layer, name) == ["error"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("layer", "name"),
     [
         ("BertLayer", "google-bert/bert-base-uncased"),

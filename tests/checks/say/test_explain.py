@@ -2,11 +2,12 @@ from collections import Counter
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.checks.say.explain import explanation
 from trimtab.checks.say.pages import all_pages
 
 
-@pytest.mark.parametrize("text", ["S104", "s104", "warmup-longer-than-run", " S104 "])
+@for_each("text", ["S104", "s104", "warmup-longer-than-run", " S104 "])
 def test_a_code_or_a_name_leads_to_its_page(text):
     found = explanation(text)
     assert found.is_found
@@ -43,7 +44,7 @@ def test_an_unknown_symptom_is_answered_with_known_ones():
     assert len(found.text.splitlines()) == 7
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "codes"),
     [
         ("C", ["C101", "C193"]),

@@ -1,5 +1,4 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.checks.say.pages import all_pages, page_file, page_of, pages_by_name
 
 
@@ -12,6 +11,6 @@ def test_every_page_is_found_by_code_and_by_name():
     assert page_file(page_of("S104")) == "docs/rules/S104.md"
 
 
-@pytest.mark.parametrize("code", ["C190", "C191", "C192", "C193", "C194"])
+@for_each("code", ["C190", "C191", "C192", "C193", "C194"])
 def test_what_silences_are_held_to_has_pages_too(code):
     assert page_of(code).code == code

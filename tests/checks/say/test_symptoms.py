@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,7 +62,7 @@ def test_a_symptom_speaks_for_rules_in_all_its_words():
     assert "S104" in [rule.code for rule in search("no progress").rules]
 
 
-@pytest.mark.parametrize("text", ["banana", "", "the of and", "zzzzzz qqqqq"])
+@for_each("text", ["banana", "", "the of and", "zzzzzz qqqqq"])
 def test_where_nothing_is_known_the_nearest_symptoms_are_offered(text):
     answer = search(text)
     assert answer.is_empty

@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.say.reports import EDIT, SKIPPED, UNREADABLE, finding, report
+from tests.for_each import for_each
 from trimtab.checks.document import Document
 from trimtab.checks.place import Place
 from trimtab.checks.report import Report, Skipped
@@ -77,7 +76,7 @@ def test_the_summary_counts_what_was_found_and_what_was_left_out():
     )
 
 
-@pytest.mark.parametrize("strange", ["\x1b", "\x0c", "\x85", "\u2028", "\u202e", "\u200b", "\t"])
+@for_each("strange", ["\x1b", "\x0c", "\x85", "\u2028", "\u202e", "\u200b", "\t"])
 def test_the_line_of_a_finding_is_shown_by_the_readers_lines_without_what_rewrites_a_terminal(strange):
     text = f"# {strange}\nx = 1\nwarmup_steps = 1000 # {strange}\n"
     document = Document(path="a.py", syntax="python", text=text)

@@ -1,10 +1,9 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.checks.say.pages import all_pages
 from trimtab.checks.say.topics import MOST_RULES, rules_about
 
 
-@pytest.mark.parametrize("text", ["S", "s1", " S10 ", "c"])
+@for_each("text", ["S", "s1", " S10 ", "c"])
 def test_the_beginning_of_a_code_lists_all_that_begin_so(text):
     begun = [rule for rule in all_pages() if rule.code.lower().startswith(text.strip().lower())]
     assert rules_about(text) == tuple(begun)
@@ -23,7 +22,7 @@ def test_a_key_is_found_in_what_a_rule_says():
     assert rules_about("label_smoothing_factor")
 
 
-@pytest.mark.parametrize("text", ["", " ", "zz", "banana", "a sentence of more than three words", "-", "_"])
+@for_each("text", ["", " ", "zz", "banana", "a sentence of more than three words", "-", "_"])
 def test_other_words_lead_nowhere(text):
     assert rules_about(text) == ()
 

@@ -1,5 +1,4 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.checks.say.words import idea, known_words, words_of
 
 
@@ -20,9 +19,7 @@ def test_an_identifier_counts_as_a_whole_and_in_its_parts():
     )
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), [("oom", "vram"), ("repeats", "repetition"), ("eos", "stops"), ("lora", "qlora")]
-)
+@for_each(("one", "other"), [("oom", "vram"), ("repeats", "repetition"), ("eos", "stops"), ("lora", "qlora")])
 def test_words_of_one_meaning_are_one(one, other):
     assert idea(one) == idea(other)
     assert one in known_words() or idea(one) in known_words()

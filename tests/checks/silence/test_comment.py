@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.checks.read.notebook import read_notebook
 from trimtab.checks.read.python import read_python
 from trimtab.checks.read.yaml import read_yaml
@@ -29,7 +30,7 @@ def test_a_comment_is_meant_for_its_line_or_the_next_or_the_file():
     assert [(each.place.line, each.place.column) for each in silences] == [(1, 1), (3, 1), (7, 17)]
 
 
-@pytest.mark.parametrize("text", ["ignore S104", "allow", "allow S104 S105", "allow S104 for ever", ""])
+@for_each("text", ["ignore S104", "allow", "allow S104 S105", "allow S104 for ever", ""])
 def test_a_comment_that_addresses_trimtab_in_vain_is_told(text):
     silences, strange = silences_of_comments(read_yaml("a.yaml", f"a: 1  # trimtab: {text}\n"))
     assert silences == []
@@ -54,7 +55,7 @@ def test_a_silence_at_the_end_of_a_file_is_meant_for_its_own_line():
     assert silences[0].line == 2
 
 
-@pytest.mark.parametrize("strange", ["\x0c", "\x0b", "\x1c", "\x85", "\u2028"])
+@for_each("strange", ["\x0c", "\x0b", "\x1c", "\x85", "\u2028"])
 def test_only_what_ends_a_line_for_the_reader_ends_it_for_a_silence(strange):
     row = strange if strange == "\x0c" else f"# {strange}"
     text = f"x = 'a'\n{row}\nf(\n  # trimtab: allow S104 because x\n  a=1)\n"

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from tests.for_each import for_each
 from tests.small_run import small_recipe
 from trimtab.config.export_targets import obstacles
 from trimtab.config.load import load_recipe
@@ -36,7 +37,7 @@ def test_each_family_is_for_a_task_that_has_examples():
         assert family_of({"model_type": name}, task=family.task, name="x") is family
 
 
-@pytest.mark.parametrize("task", TASKS)
+@for_each("task", TASKS)
 def test_a_model_for_another_task_is_refused_whatever_the_task(task):
     if task == NATIVE.task:
         check_task(NATIVE, "GGUF", task=task, name="x.gguf")

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from tests.for_each import for_each
 from tests.pretrained_folder import SIZES
 from trimtab.config.pretrained.place import Place
 from trimtab.config.pretrained.shapes import read_shape, shape_of
@@ -39,7 +40,7 @@ def test_another_architecture_names_those_that_load():
     assert "MistralForCausalLM" in error.value.problems[0].allowed
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "value"),
     [
         ("rope_scaling", {"rope_type": "yarn", "factor": 4.0}),

@@ -1,6 +1,5 @@
-import pytest
-
 from tests.config.tasks.recipes import load, refused
+from tests.for_each import for_each
 from trimtab.config.load import parse_recipe
 from trimtab.config.render import render_recipe
 
@@ -25,7 +24,7 @@ def test_a_step_may_have_fewer_examples_than_a_text_has_tokens():
     assert load(LABELS, **{"step.tokens_per_step": 8}).recipe.step.micro_batch_tokens == 8
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "path", "what"),
     [
         ({"model": "{kind: decoder, preset: tiny}"}, "model.kind", "an encoder alone"),

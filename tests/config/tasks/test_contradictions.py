@@ -1,6 +1,7 @@
 import pytest
 
 from tests.config.tasks.recipes import PAIRS, TEXT, TRANSLATION, load, refused
+from tests.for_each import for_each
 from trimtab.errors import InputError
 
 
@@ -9,7 +10,7 @@ def test_what_belongs_together_loads(kind):
     assert load(kind).recipe.task == kind["task"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "changes", "path", "what"),
     [
         (TRANSLATION, {"model": "{kind: decoder, preset: tiny}"}, "model.kind", "reads no source apart"),

@@ -1,6 +1,5 @@
-import pytest
-
 from tests.config.tasks.recipes import TEXT, TRANSLATION, load, refused
+from tests.for_each import for_each
 
 ALIGNED = {
     **TRANSLATION,
@@ -18,7 +17,7 @@ def test_a_recipe_with_both_is_taken():
     assert recipe.data.train[0].alignments == "a.links"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "changes", "path", "what"),
     [
         (ALIGNED, {KEY: "null"}, "data.train.0.alignments", "nothing learns these alignments"),

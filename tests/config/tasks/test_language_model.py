@@ -1,6 +1,5 @@
-import pytest
-
 from tests.config.tasks.recipes import PAIRS, TEXT, load, refused
+from tests.for_each import for_each
 
 
 def test_a_language_model_of_text_and_pairs_loads():
@@ -10,7 +9,7 @@ def test_a_language_model_of_text_and_pairs_loads():
     assert load(TEXT, **{"data.train": both, "data.valid": sets}).recipe.reads_texts
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "changes", "path", "what"),
     [
         (TEXT, {"data.train": "[{text: a.txt, tags: [<x>]}]"}, "data.train.0.tags", "have no tags"),

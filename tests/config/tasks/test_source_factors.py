@@ -1,7 +1,6 @@
 from typing import Any
 
-import pytest
-
+from tests.for_each import for_each
 from trimtab.config.consistency import contradictions
 from trimtab.config.run import Recipe
 
@@ -30,7 +29,7 @@ def test_files_for_each_factor_are_all_that_is_needed():
     assert told(train={"factors": {}, "factor_separator": "|"}) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "path", "what"),
     [
         ({"train": {"factors": {}}}, "data.train.0", "has no file for the source factor pos"),

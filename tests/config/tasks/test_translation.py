@@ -1,9 +1,8 @@
-import pytest
-
 from tests.config.tasks.recipes import TRANSLATION, refused
+from tests.for_each import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "changes", "path", "what"),
     [
         (TRANSLATION, {"data.train": "[{text: a.txt}]"}, "data.train.0.text", "nothing to translate"),

@@ -1,8 +1,8 @@
 import pickle
 
 import numpy as np
-import pytest
 
+from tests.for_each import for_each
 from trimtab.config.transforms import CharacterRunFilter, LengthFilter, NormalizeTransform, RatioFilter
 from trimtab.data.transforms.apply import Dropped, Pipeline, RandomStep, build_transforms
 
@@ -14,7 +14,7 @@ ALL = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "target", "outcome"),
     [
         ("  a  line ", "eine\tZeile", ("a line", "eine Zeile")),

@@ -1,14 +1,14 @@
 from collections import Counter
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.data.transforms.filters import is_copy
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "target", "copied"),
     [
         ("The file could not be opened.", "The file could not be opened.", True),

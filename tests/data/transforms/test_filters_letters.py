@@ -1,9 +1,8 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.data.transforms.filters import has_few_letters
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "share"),
     [
         ("abcd", 1.0),

@@ -1,7 +1,5 @@
 import re
 
-import pytest
-
 from tests.for_each import for_each
 from trimtab.config.reserved import PROTECTED
 from trimtab.data.transforms.patterns import pattern_of, symbol_pattern
@@ -13,7 +11,7 @@ def found(text, *kinds, expressions=()):
     return [each.group() for each in pattern_of(kinds or ALL, expressions, symbols=16).finditer(text)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "values"),
     [
         ("See https://a.org/b?c=1#d, then www.e.com.", ["https://a.org/b?c=1#d", "www.e.com"]),
@@ -47,7 +45,7 @@ def test_placeholders_of_programs_are_found(value):
     assert found(f"Open {value} now.", "placeholder") == [value]
 
 
-@pytest.mark.parametrize("text", ["100% der Fälle", "50%d", "100%", "5 % fat", "{a b}", "{", "%%"])
+@for_each("text", ["100% der Fälle", "50%d", "100%", "5 % fat", "{a b}", "{", "%%"])
 def test_what_only_looks_like_a_placeholder_is_text(text):
     assert found(text, "placeholder") == []
 
@@ -69,9 +67,7 @@ def test_text_spelled_like_a_symbol_is_always_found():
     assert symbol_pattern(2).findall("<ph0><ph1><ph2>") == [PROTECTED.format(0), PROTECTED.format(1)]
 
 
-@pytest.mark.parametrize(
-    "unit", ["a", "a@", "<a ", "%", "{", "http://", "http://.", "&#", "www.", "1", "%(", "a.a@"]
-)
+@for_each("unit", ["a", "a@", "<a ", "%", "{", "http://", "http://.", "&#", "www.", "1", "%(", "a.a@"])
 def test_long_hostile_lines_are_read(unit):
     # A pattern that goes back over what it has read would not come to an end here.
     line = unit * 100_000

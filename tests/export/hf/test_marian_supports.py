@@ -1,7 +1,8 @@
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-import transformers
 
 from tests.export.runs import of_model
 from tests.sentencepiece_files import with_pieces
@@ -74,7 +75,8 @@ def test_two_vocabularies_cannot_have_tags_for_their_ids_mean_words_on_the_other
 def test_vocabularies_of_two_sizes_need_a_transformers_that_searches_with_them(
     monkeypatch, tmp_path, shared, version, refused
 ):
-    monkeypatch.setattr(transformers, "__version__", version)
+    # In its place, since the library is a module whose attributes come and go with what other tests have imported.
+    monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace(__version__=version))
     own = shared.target
     fewer = SentencePiece(with_pieces(own.model, lambda pieces: pieces[:-1]))
     assert problems(tmp_path, Tokenizers(SentencePiece(own.model), own)) == []

@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.for_each import for_each
 from trimtab.errors import InputError
 from trimtab.step.clip.gradients import gradients_of, listed_tensors, local_parts, norm_over_ranks
 
@@ -40,7 +41,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("said", WRONG)
+@for_each("said", WRONG)
 def test_what_is_neither_is_refused_by_name(said):
     with pytest.raises(
         InputError, match=rf"clip: parameters: {said}\n  got .*\n  allowed parameters, .*\n  fix "

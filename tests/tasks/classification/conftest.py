@@ -1,6 +1,7 @@
 import pytest
 
 from tests.label_run import label_recipe, label_sources
+from tests.shared_folder import shared_folder
 from trimtab.launch import train
 
 
@@ -13,5 +14,8 @@ def opened(own_cache, tmp_path_factory):
 @pytest.fixture(scope="session")
 def label_run(own_cache, tmp_path_factory):
     """The folder of a small classifier that is trained."""
-    folder = tmp_path_factory.mktemp("trained")
-    return train(label_recipe(folder), out=folder / "run").run
+
+    def make(folder):
+        train(label_recipe(folder), out=folder / "run")
+
+    return shared_folder(tmp_path_factory, "labels_trained", make) / "run"

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from PIL import ImageFont
 
+from tests.for_each import for_each
 from trimtab.config.images import Rendering
 from trimtab.errors import InputError
 from trimtab.progress import Silent
@@ -54,9 +55,7 @@ def test_pages_are_a_coco_list_and_the_same_seed_gives_the_same_pages(folder, tm
     assert pages[0] == pages[1]
 
 
-@pytest.mark.parametrize(
-    "given", ["", "a", "100", "100x", "10x100", "100x99999", "100x100x3", "-5x100", "1.5x100"]
-)
+@for_each("given", ["", "a", "100", "100x", "10x100", "100x99999", "100x100x3", "-5x100", "1.5x100"])
 def test_a_size_that_is_none_is_refused(given):
     with pytest.raises(InputError, match="no size of a page"):
         page_size(given)

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.diffusion_run import diffusion_recipe, diffusion_sources
+from tests.shared_folder import shared_folder
 from trimtab.launch import train
 
 
@@ -21,5 +22,8 @@ def parts(opened):
 @pytest.fixture(scope="session")
 def diffusion_run(own_cache, tmp_path_factory):
     """The folder of a small diffusion model that is trained for a few steps."""
-    folder = tmp_path_factory.mktemp("trained")
-    return train(diffusion_recipe(folder), out=folder / "run").run
+
+    def make(folder):
+        train(diffusion_recipe(folder), out=folder / "run")
+
+    return shared_folder(tmp_path_factory, "diffusion_trained", make) / "run"

@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.tasks.diffusion.process import LAST_OF_EPSILON, Process
 
 PREDICTIONS = ["flow", "epsilon", "v", "x0"]
@@ -107,7 +108,7 @@ def test_sampling_by_epsilon_starts_where_the_image_still_matters():
     assert float(Process().grid(10)[0]) == 1
 
 
-@pytest.mark.parametrize("prediction", PREDICTIONS)
+@for_each("prediction", PREDICTIONS)
 def test_the_loss_of_predicting_nothing_is_the_mean_square_of_the_target(prediction):
     process = Process(prediction=prediction, times="logit_normal")
     generator = torch.Generator().manual_seed(1)

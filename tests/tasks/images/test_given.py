@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.for_each import for_each
 from trimtab.config.images import ImageConfig
 from trimtab.errors import InputError
 from trimtab.tasks.images.given import each_given, name_of, opened
@@ -23,9 +24,7 @@ def test_an_image_is_the_same_in_every_form_that_it_may_have(tmp_path):
         assert np.array_equal(np.asarray(opened(given, CONFIG)), pixels)
 
 
-@pytest.mark.parametrize(
-    "given", [np.zeros((2, 2, 7)), np.zeros((1, 1), np.uint8), b"no image", "absent.png"]
-)
+@for_each("given", [np.zeros((2, 2, 7)), np.zeros((1, 1), np.uint8), b"no image", "absent.png"])
 def test_what_is_no_image_is_a_bad_image(given):
     with pytest.raises(BadImage):
         opened(given, CONFIG)

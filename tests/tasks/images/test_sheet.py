@@ -25,7 +25,7 @@ def test_no_images_are_no_sheet():
     assert sheet_of([], columns=2) == b""
 
 
-@pytest.mark.parametrize("side", [50, 1200])
+@pytest.mark.parametrize("side", [50, 500, pytest.param(1200, marks=pytest.mark.slow)])
 def test_a_sheet_is_small_whatever_is_on_it(side):
     noise = np.random.default_rng(1).integers(0, 256, (side, side, 3), dtype=np.uint8)
     content = sheet_of([Image.fromarray(noise)], columns=1)

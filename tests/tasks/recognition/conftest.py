@@ -1,6 +1,7 @@
 import pytest
 
 from tests.image_run import image_recipe, image_sources
+from tests.shared_folder import shared_folder
 from trimtab.launch import train
 
 
@@ -20,5 +21,8 @@ def opened_both(own_cache, tmp_path_factory):
 @pytest.fixture(scope="session")
 def image_run(own_cache, tmp_path_factory):
     """The folder of a small recognizer with both heads that is trained for a few steps."""
-    folder = tmp_path_factory.mktemp("trained")
-    return train(image_recipe(folder, **{"model.head": "both"}), out=folder / "run").run
+
+    def make(folder):
+        train(image_recipe(folder, **{"model.head": "both"}), out=folder / "run")
+
+    return shared_folder(tmp_path_factory, "images_trained", make) / "run"

@@ -1,7 +1,6 @@
-import pytest
-
 from tests.checks.kinds.describing import values
 from tests.checks.kinds.yaml_runs import told
+from tests.for_each import for_each
 from trimtab.checks.kinds.axolotl import KIND
 
 HEAD = "base_model: a\ndatasets: [{path: b}]\nlearning_rate: 1e-4\n"
@@ -21,7 +20,7 @@ def test_the_options_of_lora_are_told():
     assert run(more).value("lora_targets") == ["q_proj", "v_proj"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "is_frozen"),
     [
         ("lora_target_linear: true\n", True),
@@ -36,7 +35,7 @@ def test_embeddings_are_frozen_unless_something_trains_them(more, is_frozen):
     assert run("adapter: lora\n" + more).value("frozen_embeddings") is is_frozen
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "word"),
     [
         ("", "default"),

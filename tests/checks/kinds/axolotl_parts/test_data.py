@@ -1,7 +1,6 @@
-import pytest
-
 from tests.checks.kinds.describing import values
 from tests.checks.kinds.yaml_runs import told
+from tests.for_each import for_each
 from trimtab.checks.kinds.axolotl import KIND
 
 HEAD = "base_model: a\nlearning_rate: 1e-4\n"
@@ -12,7 +11,7 @@ def run(more=SETS, versions=None):
     return told(KIND, HEAD + more, versions)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "task"),
     [
         (SETS, "language_model"),
@@ -27,7 +26,7 @@ def test_the_task_is_told_where_there_is_a_word_for_it(more, task):
     assert run(more).value("task") == task
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "axolotl", "isolates"),
     [
         ("sample_packing: true\n", None, False),

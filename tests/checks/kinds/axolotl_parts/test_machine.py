@@ -1,7 +1,6 @@
-import pytest
-
 from tests.checks.kinds.describing import values
 from tests.checks.kinds.yaml_runs import told
+from tests.for_each import for_each
 from trimtab.checks.kinds.axolotl import KIND
 
 HEAD = "base_model: a\ndatasets: [{path: b}]\nlearning_rate: 1e-4\n"
@@ -11,7 +10,7 @@ def run(more=""):
     return told(KIND, HEAD + more)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "autocast", "weights"),
     [
         ("", None, None),
@@ -28,7 +27,7 @@ def test_bf16_is_also_the_dtype_of_the_weights_unless_an_adapter_is_trained(more
     assert values(run(more), "autocast", "weights_dtype") == (autocast, weights)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "is_on", "is_reentrant"),
     [
         ("", False, None),

@@ -2,6 +2,7 @@ import pytest
 
 from tests.checks.kinds.describing import values
 from tests.checks.kinds.yaml_runs import told
+from tests.for_each import for_each
 from trimtab.checks.kinds.axolotl import KIND
 
 HEAD = "base_model: a\ndatasets: [{path: b}]\nlearning_rate: 1e-4\n"
@@ -17,7 +18,7 @@ def test_nothing_written_means_the_defaults_of_axolotl_and_below_it_of_transform
     assert not run().is_written("clip")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "steps", "ratio"),
     [
         ("", None, 0.03),

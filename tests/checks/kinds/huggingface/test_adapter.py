@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.kinds.describing import words, written
+from tests.for_each import for_each
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.huggingface.adapter import adapter_concepts, lora_init
 
@@ -33,7 +32,7 @@ def test_other_methods_have_no_rank():
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "word"),
     [(True, "default"), (False, "random"), ("PiSSA", "pissa"), ("loftq", "loftq"), (None, None)],
 )

@@ -1,10 +1,11 @@
 import pytest
 
 from tests.checks.kinds.describing import words, written
+from tests.for_each import for_each
 from trimtab.checks.kinds.huggingface.batch import put_batch, put_data, put_loss
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "told"),
     [
         ({"per_device_train_batch_size": 4}, {"micro_batch": 4, "batch_unit": "examples"}),

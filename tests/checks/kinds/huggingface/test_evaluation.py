@@ -1,10 +1,9 @@
-import pytest
-
 from tests.checks.kinds.describing import words, written
+from tests.for_each import for_each
 from trimtab.checks.kinds.huggingface.evaluation import put_evaluation, put_saving
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "told"),
     [
         ({"eval_strategy": "epoch", "eval_steps": 5}, {"eval_strategy": "epoch"}),
@@ -27,7 +26,7 @@ def test_evaluation_is_told(settings, told):
     assert words(found) == told
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "told"),
     [
         ({"save_strategy": "steps", "save_steps": 0.1}, {"save_strategy": "steps", "save_steps": 0.1}),

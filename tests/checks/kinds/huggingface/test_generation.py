@@ -1,10 +1,9 @@
-import pytest
-
 from tests.checks.kinds.describing import words, written
+from tests.for_each import for_each
 from trimtab.checks.kinds.huggingface.generation import put_generation
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "told"),
     [
         ({"num_beams": 4, "no_repeat_ngram_size": 0}, {"beam": 4, "no_repeat_ngram": 0}),

@@ -1,9 +1,8 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.checks.kinds.huggingface.loading import dtype_word
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "word"),
     [
         ("torch.bfloat16", "bf16"),

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.checks.kinds.describing import words, written
+from tests.for_each import for_each
 from trimtab.checks.kinds.huggingface.memory import (
     put_compile,
     put_precision,
@@ -15,7 +16,7 @@ def told(put, *more, hidden=(), **settings):
     return words(found)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "autocast"),
     [
         ({"fp16": True, "bf16": False}, "fp16"),
@@ -29,7 +30,7 @@ def test_autocast_is_told_where_both_switches_are_known(settings, autocast):
     assert told(put_precision, **settings).get("autocast") == autocast
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "version", "reentrant"),
     [
         ({}, (5, 0), False),
@@ -63,7 +64,7 @@ def test_a_mode_turns_compilation_on(settings, compiles):
     assert told(put_compile, **settings).get("compile") is compiles
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "version", "expected"),
     [
         ({"deepspeed": "ds.json"}, None, {"deepspeed": True}),

@@ -1,11 +1,11 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
 from trimtab.checks.kinds.huggingface.optimizer import parsed_arguments, says_yes
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given_", "parsed"),
     [
         ("beta2=0.95, eps=1e-6", {"beta2": "0.95", "eps": "1e-6"}),
@@ -24,8 +24,6 @@ def test_any_text_may_be_parsed(text):
     parsed_arguments(text)
 
 
-@pytest.mark.parametrize(
-    ("value", "told"), [("True", True), ("0", False), (True, True), ("maybe", None), (None, None)]
-)
+@for_each(("value", "told"), [("True", True), ("0", False), (True, True), ("maybe", None), (None, None)])
 def test_booleans_are_text_there(value, told):
     assert says_yes(value) is told

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.checks.kinds.describing import words, written
+from tests.for_each import for_each
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.huggingface.trl_training import put_script, put_trl
 
@@ -14,7 +15,7 @@ def told(trainer="sft", **settings):
     return words(found)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "on_prompt"),
     [
         ({"completion_only_loss": True}, False),

@@ -2,6 +2,7 @@ import pytest
 
 from tests.checks.kinds.describing import values
 from tests.checks.kinds.yaml_runs import told
+from tests.for_each import for_each
 from trimtab.checks.kinds.llamafactory import KIND
 from trimtab.checks.kinds.llamafactory_parts.adapter import names_in
 
@@ -35,7 +36,7 @@ def test_methods_have_their_words(more, word):
     assert run(more).value("adapter") == word
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "is_frozen"),
     [
         ("", True),

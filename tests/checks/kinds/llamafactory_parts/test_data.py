@@ -1,7 +1,6 @@
-import pytest
-
 from tests.checks.kinds.describing import values
 from tests.checks.kinds.yaml_runs import told
+from tests.for_each import for_each
 from trimtab.checks.kinds.llamafactory import KIND
 
 HEAD = "model_name_or_path: a\nfinetuning_type: lora\ndo_train: true\noutput_dir: out\ndataset: b\n"
@@ -11,7 +10,7 @@ def run(more="stage: sft\n"):
     return told(KIND, HEAD + more)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "packs", "isolates"),
     [
         ("stage: sft\n", False, None),
@@ -25,9 +24,7 @@ def test_packing_is_on_for_pretraining_and_only_the_neat_one_isolates(more, pack
     assert values(run(more), "packing", "packing_isolated") == (packs, isolates)
 
 
-@pytest.mark.parametrize(
-    ("stage", "task"), [("rm", "reward"), ("dpo", "preference"), ("ppo", None), ("pt", "pretrain")]
-)
+@for_each(("stage", "task"), [("rm", "reward"), ("dpo", "preference"), ("ppo", None), ("pt", "pretrain")])
 def test_stages_are_tasks(stage, task):
     assert run(f"stage: {stage}\n").value("task") == task
 

@@ -2,6 +2,7 @@ import pytest
 
 from tests.checks.kinds.describing import values
 from tests.checks.kinds.yaml_runs import told
+from tests.for_each import for_each
 from trimtab.checks.kinds.llamafactory import KIND
 
 HEAD = "model_name_or_path: a\nstage: sft\ndo_train: true\noutput_dir: out\ndataset: b\n"
@@ -23,7 +24,7 @@ def test_activations_are_recomputed_unless_told_not_to(more, is_on, is_reentrant
     assert values(run(more), "gradient_checkpointing", "use_reentrant") == (is_on, is_reentrant)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "autocast", "weights"),
     [
         ("", "none", "fp32"),

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.checks.rules.findings import findings
+from tests.for_each import for_each
 from trimtab.checks.kinds.kind import Surroundings
 from trimtab.checks.kinds.llamafactory_parts.versions import NEWEST, accepted
 from trimtab.checks.rules import c108_key_removed as c108
@@ -12,7 +13,7 @@ YAML = (
 SHELL = "llamafactory-cli train --model_name_or_path a/b --stage sft --do_train --warmup_ratio 0.1 --output_dir out\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("versions", "kept"),
     [
         ({}, {}),

@@ -1,7 +1,6 @@
-import pytest
-
 from tests.checks.kinds.describing import describe_all, values
 from tests.checks.kinds.nmt.commands import FAIRSEQ, MARIAN, SOCKEYE, run, runs
+from tests.for_each import for_each
 from trimtab.checks.kinds.shell_launch import KIND
 
 
@@ -75,7 +74,7 @@ def test_a_command_of_fairseq_is_told_with_what_its_architecture_sets():
     assert told.value("corpora") == ["data-bin/iwslt/"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "devices"),
     [
         ("CUDA_VISIBLE_DEVICES=3 fairseq-train d --lr 1", 1),

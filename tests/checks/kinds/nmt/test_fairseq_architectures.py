@@ -1,12 +1,11 @@
-import pytest
-
 from tests.checks.kinds.describing import values
 from tests.checks.kinds.nmt.commands import run
+from tests.for_each import for_each
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.nmt.fairseq_architectures import ARCHITECTURES, with_architecture
 
 
-@pytest.mark.parametrize("name", sorted(ARCHITECTURES))
+@for_each("name", sorted(ARCHITECTURES))
 def test_every_architecture_is_a_name_of_fairseq_and_sets_options_that_it_has(name):
     table = load_table("fairseq")
     assert name in table.keys["arch"].choices or name.endswith("_align")

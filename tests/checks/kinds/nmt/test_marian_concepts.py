@@ -1,11 +1,10 @@
-import pytest
-
 from tests.checks.kinds.test_marian import WHOLE
 from tests.checks.kinds.yaml_runs import told
+from tests.for_each import for_each
 from trimtab.checks.kinds.marian import KIND
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "word", "value"),
     [
         ("fp16: true", "autocast", "fp16"),

@@ -1,13 +1,12 @@
-import pytest
-
 from tests.checks.kinds.describing import values
 from tests.checks.kinds.yaml_runs import told
+from tests.for_each import for_each
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.marian import KIND
 from trimtab.checks.kinds.nmt.marian_presets import TASKS, implied
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("preset", "width", "heads", "placement", "rate"),
     [
         ("transformer-base", 512, 8, "post", 3e-4),

@@ -1,5 +1,3 @@
-import pytest
-
 from tests.checks.kinds.nmt.commands import run
 from tests.for_each import for_each
 from trimtab.checks.kinds.nmt.sockeye_concepts import sides
@@ -35,7 +33,7 @@ def test_an_option_says_its_word(more, word, value):
     assert run(f"{line} {more}\n").value(word) == value
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "both"),
     [
         ("6:3", ["6", "3"]),

@@ -1,9 +1,8 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.checks.kinds.nmt.units import Amount, read_amount, read_amounts
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "amount"),
     [
         ("100Ku", Amount(100_000, "updates")),

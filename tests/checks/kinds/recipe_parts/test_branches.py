@@ -2,6 +2,7 @@ import pytest
 
 from tests.checks.kinds.describing import values
 from tests.checks.kinds.yaml_runs import told
+from tests.for_each import for_each
 from trimtab.checks.kinds.recipe import KIND
 
 SMALL = """
@@ -36,7 +37,7 @@ def test_what_the_gpu_decides_is_unknown(word, autocast):
     assert run(precision=word, schedule="{warmup: 10 steps}").value("autocast") == autocast
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("schedule", "word", "warmup"),
     [
         ("{kind: constant}", "constant", 0),

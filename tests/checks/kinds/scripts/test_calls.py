@@ -1,6 +1,7 @@
 import pytest
 
 from tests.checks.kinds.describing import document
+from tests.for_each import for_each
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.scripts.calls import agreeing, defines, may_be_of, positional, written_of
 from trimtab.checks.place import Place
@@ -34,9 +35,7 @@ def test_members_become_words_where_the_key_has_choices():
     assert settings["other"].value == "IntervalStrategy.EPOCH"
 
 
-@pytest.mark.parametrize(
-    ("text", "value"), [("A(1, 2)", 2), ("A(1, n=3)", 3), ("A(1)", None), ("A(1, x)", None)]
-)
+@for_each(("text", "value"), [("A(1, 2)", 2), ("A(1, n=3)", 3), ("A(1)", None), ("A(1, x)", None)])
 def test_an_argument_is_found_by_position_or_by_name(text, value):
     made, _ = call(text)
     found = positional(made, 1, "n")
@@ -56,7 +55,7 @@ def test_a_class_of_the_scripts_own_is_seen():
     assert not defines(script, "Base")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("code", "is_so"),
     [
         ("from peft import LoraConfig\nLoraConfig()", True),

@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.kinds.describing import document, words
+from tests.for_each import for_each
 from trimtab.checks.kinds.kind import Surroundings
 from trimtab.checks.kinds.scripts.launcher import launcher_concepts, launcher_options
 
@@ -12,7 +11,7 @@ def told(line, beside=None):
     return words(launcher_concepts(script.calls[0], script, around))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "expected"),
     [
         ("--mixed_precision fp16", {"autocast": "fp16"}),

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.checks.kinds.describing import document, words
+from tests.for_each import for_each
 from trimtab.checks.kinds.scripts.lightning import lightning_concepts
 
 
@@ -13,7 +14,7 @@ def test_a_trainer_tells_its_run():
     assert found == {"accumulation": 4, "clip": 0.5, "devices": 2, "epochs": 3}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("precision", "expected"),
     [
         ("16", {"autocast": "fp16"}),

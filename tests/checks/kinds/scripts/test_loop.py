@@ -1,5 +1,3 @@
-import pytest
-
 from tests.checks.kinds.describing import document, words
 from tests.for_each import for_each
 from trimtab.checks.kinds.scripts.loop import loop_concepts
@@ -38,7 +36,7 @@ def test_calls_of_a_loop_are_told(text, expected):
     assert told(text) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("inside", "version", "reentrant"),
     [
         ("", (5, 0), False),

@@ -1,9 +1,8 @@
-import pytest
-
+from tests.for_each import for_each
 from trimtab.checks.kinds.scripts.model import is_model
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "is_one"),
     [
         ("AutoModelForCausalLM", True),

@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.kinds.describing import document, words
+from tests.for_each import for_each
 from trimtab.checks.kinds.scripts.optimizer import optimizer_concepts
 
 
@@ -8,7 +7,7 @@ def told(line, head="import torch"):
     return words(optimizer_concepts(document("a.py", f"{head}\n{line}\n")))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "kind", "rate", "decay"),
     [
         ("torch.optim.AdamW(p)", "adamw", 1e-3, 0.01),

@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.kinds.describing import document
+from tests.for_each import for_each
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.scripts.options import told_options
 
@@ -13,7 +12,7 @@ def told(options):
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "values"),
     [
         ("--learning_rate 1e-4", {"learning_rate": 1e-4}),

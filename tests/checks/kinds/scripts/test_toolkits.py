@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.kinds.describing import document, words
+from tests.for_each import for_each
 from trimtab.checks.kinds.kind import Surroundings
 from trimtab.checks.kinds.scripts.toolkits import toolkit_of, toolkit_run
 
@@ -10,7 +9,7 @@ def call(line):
     return script.calls[-1], script
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "toolkit"),
     [
         ("llamafactory-cli train a.yaml", "llamafactory"),

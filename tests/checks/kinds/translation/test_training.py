@@ -1,7 +1,6 @@
-import pytest
-
 from tests.checks.kinds.describing import values
 from tests.checks.kinds.yaml_runs import told
+from tests.for_each import for_each
 from trimtab.checks.kinds.opennmt import KIND
 
 HEAD = "save_model: a\ntrain_steps: 100\n"
@@ -11,7 +10,7 @@ def run(more):
     return told(KIND, HEAD + more)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("method", "schedule", "warmup"),
     [("noam", "noam", 4000), ("noamwd", "noamwd", 4000), ("rsqrt", "rsqrt", None), ("none", "none", 0)],
 )
@@ -19,7 +18,7 @@ def test_only_some_decay_methods_have_a_rise(method, schedule, warmup):
     assert values(run(f"decay_method: {method}\n"), "schedule", "warmup_steps") == (schedule, warmup)
 
 
-@pytest.mark.parametrize(("text", "number"), [("4", 4), ("[4]", 4), ("[1, 2, 8]", 8), ("[]", None)])
+@for_each(("text", "number"), [("4", 4), ("[4]", 4), ("[1, 2, 8]", 8), ("[]", None)])
 def test_lists_and_single_values_are_both_read(text, number):
     assert run(f"accum_count: {text}\n").value("accumulation") == number
 

@@ -1,11 +1,10 @@
-import pytest
-
 from tests.checks.kinds.describing import document
+from tests.for_each import for_each
 from trimtab.checks.read.flow.accelerators import accelerators, is_accelerator
 from trimtab.checks.read.flow.of import flow_of
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "number"),
     [
         ("from accelerate import Accelerator\na = Accelerator()\n", 1),
@@ -18,7 +17,7 @@ def test_only_accelerates_own_with_arguments_that_can_be_seen_count(text, number
     assert len(accelerators(document("a.py", f"{text}a.backward(loss)\n"))) == number
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("from accelerate import Accelerator\na = Accelerator()\na.backward(loss)", True),

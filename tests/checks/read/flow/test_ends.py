@@ -1,13 +1,12 @@
-import pytest
-
 from tests.checks.read.flow.following import flow
+from tests.for_each import for_each
 from trimtab.checks.read.flow.ends import last_of
 
 BEGIN = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
 CLASS = "class Net(nn.Module):\n    def forward(self, x):\n        return F.log_softmax(x, dim=-1)\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "last"),
     [
         ("use(torch.softmax(x, dim=-1))", "softmax"),

@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.read.flow.following import flow
+from tests.for_each import for_each
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.read.flow.modules import is_module, is_module_class
 
@@ -9,7 +8,7 @@ def value_of(text):
     return next(flow(text).named("use")).value.args[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("expression", "constant"),
     [
         ("3", 3),

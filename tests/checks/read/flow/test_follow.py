@@ -3,6 +3,7 @@ import ast
 import pytest
 
 from tests.checks.read.flow.following import flow, lines
+from tests.for_each import for_each
 from trimtab.checks.place import Place
 from trimtab.checks.read.flow.follow import follow
 
@@ -207,7 +208,7 @@ def test_recursion_ends():
     assert told.is_whole
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "match x:\n    case {'a': b}:\n        c()\n    case _:\n        d()",

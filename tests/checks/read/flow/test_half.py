@@ -1,10 +1,11 @@
 import pytest
 
 from tests.checks.read.flow.following import flow
+from tests.for_each import for_each
 from trimtab.checks.read.flow.half import half_blocks, is_off
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("context", "is_half"),
     [
         ("torch.autocast('cuda', dtype=torch.float16)", True),

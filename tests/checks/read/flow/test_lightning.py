@@ -1,6 +1,7 @@
 import pytest
 
 from tests.checks.kinds.describing import document
+from tests.for_each import for_each
 from trimtab.checks.read.flow.lightning import fitted, method, method_around, modules, steps_itself, trainers
 from trimtab.checks.read.flow.of import flow_of
 
@@ -34,7 +35,7 @@ def test_modules_and_trainers_are_known_by_what_they_come_from():
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("how", "expected"),
     [
         ({}, False),

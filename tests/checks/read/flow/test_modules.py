@@ -1,10 +1,9 @@
-import pytest
-
 from tests.checks.read.flow.following import flow
+from tests.for_each import for_each
 from trimtab.checks.read.flow.modules import is_module, is_module_class
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("code", "expected"),
     [
         ("import torch\nmodel = torch.nn.Linear(2, 2)", True),

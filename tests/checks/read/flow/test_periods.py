@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.read.flow.following import flow
+from tests.for_each import for_each
 from trimtab.checks.read.flow.periods import turn_of, turn_of_event
 
 
@@ -8,7 +7,7 @@ def turn(test):
     return turn_of(next(flow(f"use({test})").named("use")).value.args[0])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("test", "holds"),
     [
         ("(i + 1) % 8 == 0", True),

@@ -1,6 +1,5 @@
-import pytest
-
 from tests.checks.read.flow.following import flow
+from tests.for_each import for_each
 from trimtab.checks.read.flow import roles
 
 IMPORTS = """
@@ -15,7 +14,7 @@ def value_of(text):
     return next(flow(IMPORTS + text).named("use")).value.args[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("role", "yes", "no"),
     [
         ("is_optimizer", "torch.optim.AdamW(p)", "torch.optim.lr_scheduler.StepLR(o, 1)"),

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.checks.read.flow.following import flow
+from tests.for_each import for_each
 from trimtab.checks.read.flow.schedules import (
     batches_of,
     is_count_of,
@@ -21,7 +22,7 @@ def stepped(steps, schedule=LINEAR):
     return list(stepped_schedules(flow(LOOP.format(schedule=schedule, steps=steps))))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("steps", "pace"),
     [
         ("        schedule.step()\n", ["turn"]),

@@ -1,12 +1,11 @@
 import ast
 
-import pytest
-
 from tests.checks.read.flow.following import flow
+from tests.for_each import for_each
 from trimtab.checks.read.flow.slices import bounds_of, cut, is_tail_of, plain
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "bounds"),
     [
         ("x[:, 1:]", (1, None)),
@@ -27,7 +26,7 @@ def given(text):
     return next(flow(text).named("use")).value.args
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "told"),
     [
         ("use(x[:, 1:], x[:, :-1])", True),

@@ -2,8 +2,12 @@ import math
 
 import pytest
 
-from trimtab.metrics.macro_f1 import MACRO_F1, macro_f1
+from trimtab.metrics.labels import ACCURACY, MACRO_F1, accuracy, macro_f1
 from trimtab.metrics.metric import GivenLabels
+
+
+def test_accuracy_is_the_share_of_right_labels():
+    assert accuracy(GivenLabels(predicted=[0, 1, 1, 2], true=[0, 1, 2, 2])) == 0.75
 
 
 def test_each_label_counts_alike():
@@ -17,5 +21,6 @@ def test_a_label_that_is_given_and_never_true_counts_as_0():
     assert macro_f1(GivenLabels(predicted=[0, 2], true=[0, 0])) == pytest.approx((2 / 3 + 0) / 2)
 
 
-def test_of_nothing_it_is_no_number():
-    assert math.isnan(MACRO_F1.compute(GivenLabels(predicted=[], true=[])))
+@pytest.mark.parametrize("metric", [ACCURACY, MACRO_F1], ids=lambda metric: metric.name)
+def test_of_nothing_they_are_no_number(metric):
+    assert math.isnan(metric.compute(GivenLabels(predicted=[], true=[])))

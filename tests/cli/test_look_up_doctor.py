@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from trimtab.cli.doctor import doctor
+from trimtab.cli.look_up import doctor
 
 
 def test_it_prints_a_page(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from trimtab.config.export_targets import ExportTarget, facts_of, obstacles
 from trimtab.config.load import parse_recipe
-from trimtab.config.starter import init_recipe
 from trimtab.config.task_facts import facts_of as task_facts
+from trimtab.config.task_facts import init_recipe
 from trimtab.config.task_record import TASKS
 
 
