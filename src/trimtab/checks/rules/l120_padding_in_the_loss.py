@@ -102,7 +102,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     for loss in cross_entropies(flow):
         if loss.name != "cross_entropy" or without_gradients(loss.event):
             continue
-        if loss.ignore_index is None and "reduction" not in loss.made.keywords:
+        if loss.ignore_index is None and loss.is_mean:
             padded = _padded_by(flow, loss)
             if padded is not None:
                 fault = f"`pad_sequence` fills the targets with {padded}, and the cross entropy leaves no index out"
