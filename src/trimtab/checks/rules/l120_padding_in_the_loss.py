@@ -39,7 +39,6 @@ RULE = Rule(
         Maintainer(
             "https://github.com/huggingface/trl/commit/b8b89783ca1ab081d25651a9a13e9358cc8e1869",
             "ORPO's loss took `input_ids` for labels, padding and all; mended by a mask of -100.",
-            opened=False,
         ),
         Arithmetic("Of a batch with 20, 20, 20 and 200 tokens 540 of 800 positions are padding."),
     ),
