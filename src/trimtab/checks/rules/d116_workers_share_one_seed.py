@@ -29,8 +29,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://github.com/pytorch/pytorch/issues/5059",
-            "'np.random generates the same random numbers for each data batch': since then torch seeds its own generator "
-            "and numpy's global one, not those that a dataset holds.",
+            "'np.random generates the same random numbers for each data batch': since then torch seeds its own "
+            "generator and numpy's global one, not those that a dataset holds.",
         ),
         Arithmetic(
             "A generator with a fixed seed, forked 8 times: 8 equal streams, so 1/8 of the randomness."

@@ -30,8 +30,8 @@ RULE = Rule(
         ),
         Maintainer(
             "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
-            "'Make sure that the dynamic option of torch.compile is not set to False.' The default tries dynamic shapes "
-            "after the first compilation.",
+            "'Make sure that the dynamic option of torch.compile is not set to False.' The default tries dynamic "
+            "shapes after the first compilation.",
         ),
     ),
     fix=Fix(

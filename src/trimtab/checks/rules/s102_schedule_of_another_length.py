@@ -29,8 +29,8 @@ RULE = Rule(
         ),
         Maintainer(
             "https://github.com/huggingface/transformers/pull/24088",
-            "A schedule that Accelerate prepares and that counts the processes already is 'stepp[ed] through num_processes "
-            "too fast'.",
+            "A schedule that Accelerate prepares and that counts the processes already is stepped "
+            "'num_processes too fast'.",
         ),
     ),
     fix=Fix("{fix}"),
