@@ -2,6 +2,8 @@
 
 from tests.checks.rules.findings import severities
 from tests.for_each import for_each
+from trimtab.checks.rules import d116_workers_share_one_seed as d116
+from trimtab.checks.rules import e120_right_padded_generation as e120
 from trimtab.checks.rules import m129_embeddings_not_resized as m129
 from trimtab.checks.rules import s119_adafactor_of_two_rates as s119
 from trimtab.checks.rules import s125_batch_finder_uncompensated as s125
@@ -124,3 +126,47 @@ SCALED = "Tuner(trainer).scale_batch_size(model{options})"
 )
 def test_batches_that_lightning_finds(options, call, said):
     assert severities(s125, "train.py", TUNED.replace("{options}", options).replace("{call}", call)) == said
+
+
+ASKED = (
+    "from transformers import AutoModelForCausalLM, AutoTokenizer\n"
+    'tokenizer = AutoTokenizer.from_pretrained("{name}"{side})\n'
+    'model = AutoModelForCausalLM.from_pretrained("{name}")\n'
+    'model.generate(**tokenizer(["a", "a b"], return_tensors="pt", padding=True))\n'
+)
+
+
+@for_each(
+    ("name", "side", "said"),
+    [
+        ("gpt2", "", ["warning"]),
+        ("EleutherAI/pythia-160m", "", ["warning"]),
+        ("my/model", ', padding_side="right"', ["warning"]),
+        ("gpt2", ', padding_side="left"', []),
+        ("my/model", "", []),
+    ],
+)
+def test_the_side_of_padding_that_a_tokenizer_has_by_default(name, side, said):
+    text = ASKED.replace("{name}", name).replace("{side}", side)
+    assert severities(e120, "generate.py", text) == said
+
+
+DRAWN = (
+    "import numpy as np\nfrom torch.utils.data import DataLoader, Dataset\n{made}class Noisy(Dataset):\n"
+    "    def __getitem__(self, i):\n        return i + {drawn}\nloader = DataLoader(Noisy(), num_workers={workers})\n"
+)
+
+
+@for_each(
+    ("made", "drawn", "workers", "said"),
+    [
+        ("rng = np.random.default_rng(0)\n", "rng.normal()", 4, ["warning"]),
+        ("state = np.random.RandomState(3)\n", "state.rand()", 2, ["warning"]),
+        ("rng = np.random.default_rng(0)\n", "np.random.default_rng(i).normal()", 4, []),
+        ("rng = np.random.default_rng(0)\n", "rng.normal()", 0, []),
+        ("", "np.random.rand()", 4, []),
+    ],
+)
+def test_generators_of_the_script_that_workers_copy(made, drawn, workers, said):
+    text = DRAWN.replace("{made}", made).replace("{drawn}", drawn).replace("{workers}", str(workers))
+    assert severities(d116, "train.py", text) == said
