@@ -34,8 +34,10 @@ def of_ddp(loader=WHOLE, *, model="DDP(torchvision.models.resnet18())", seed="0"
 
 STREAM = "class Stream(torch.utils.data.IterableDataset):\n    def __iter__(self):\n        yield 1\n"
 LINES = "class Lines(Dataset):\n    def __getitem__(self, i):\n        return i, i\n"
-SHARE = "class Share(Dataset):\n    def __getitem__(self, i):\n"
-"        return self.lines[i * self.world_size + self.rank]\n"
+SHARE = (
+    "class Share(Dataset):\n    def __getitem__(self, i):\n"
+    "        return self.lines[i * self.world_size + self.rank]\n"
+)
 ENGINE = (
     BEGIN + "def loader_of():\n    return DataLoader(torchvision.datasets.CIFAR10('d'), 64, True)\n"
     "def train(model, loader, optimizer):\n    for x, y in loader:\n        optimizer.zero_grad()\n"
@@ -71,8 +73,10 @@ DRAWN = (
     "    optimizer.step()\n"
 )
 PREPARED = "model, optimizer, train_loader, valid_loader"
-SCORED = "for batch in valid_loader:\n    with torch.no_grad():\n"
-"        predicted = model(**batch).logits.argmax(-1)\n{add}"
+SCORED = (
+    "for batch in valid_loader:\n    with torch.no_grad():\n"
+    "        predicted = model(**batch).logits.argmax(-1)\n{add}"
+)
 GATHERED = (
     '    predicted, labels = accelerator.gather_for_metrics((predicted, batch["labels"]))\n'
     "    metric.add_batch(predictions=predicted, references=labels)\n"

@@ -50,6 +50,7 @@ _REDUCES: Final = (
     "all_reduce", "all_gather", "gather", "reduce", "synchronize_between", "barrier_and", "sync_dist", "torchmetrics",
     "SyncBN", "average_across", "dist_mean", "allreduce",
 )  # fmt: skip
+_HELD_OUT: Final = ("val", "test", "eval", "dev")
 _BRINGS: Final = (
     "gather", "reduce", "torchmetrics", "all_reduce", "num_process", "is_local_main_process_only", "split_between",
 )  # fmt: skip
@@ -124,7 +125,7 @@ def _gathered(run: Description, flow: Flow) -> Event | None:
         given = event.value.args[0]
         is_pair = given.made == "list" and len(given.args) == 2
         over = [each for each in walk(loop.value, most=12) if any(each is one for one in prepared)]
-        held_out = any(part in each.label.lower() for each in over for part in ("val", "test", "eval", "dev"))
+        held_out = any(part in each.label.lower() for each in over for part in _HELD_OUT)
         if is_pair and held_out and any(_is_label(each) for each in given.args):
             return event
     return None
@@ -139,7 +140,8 @@ def _counted_alone(run: Description, flow: Flow) -> Event | None:
         loop = innermost_loop(event) if _collects(event) else None
         if loop is None or loop.kind != "for" or not _is_evaluation(flow, loop):
             continue
-        if any(each is one for each in walk(loop.value, most=12) for one in prepared):
+        over = [each for each in walk(loop.value, most=12) if any(each is one for one in prepared)]
+        if any(part in each.label.lower() for each in over for part in _HELD_OUT):
             return event
     return None
 
