@@ -49,7 +49,13 @@ RULE = Rule(
 )
 
 
-_RIGHT_BY_DEFAULT: Final = ("gpt2", "distilgpt2", "openai-community/gpt2", "EleutherAI/gpt-neo", "EleutherAI/pythia")
+_RIGHT_BY_DEFAULT: Final = (
+    "gpt2",
+    "distilgpt2",
+    "openai-community/gpt2",
+    "EleutherAI/gpt-neo",
+    "EleutherAI/pythia",
+)
 """Models whose tokenizers say no side, which is right."""
 
 
@@ -80,7 +86,10 @@ def _padder(value: Value) -> Value | None:
 
 def _side(flow: Flow, tokenizer: Value, index: int) -> object:
     """What is written of its padding side, the last before the call."""
-    given, name = tokenizer.keywords.get("padding_side"), tokenizer.argument(0, "pretrained_model_name_or_path")
+    given, name = (
+        tokenizer.keywords.get("padding_side"),
+        tokenizer.argument(0, "pretrained_model_name_or_path"),
+    )
     side = None if given is None else given.constant
     if given is None and name is not None and str(name.constant).startswith(_RIGHT_BY_DEFAULT):
         side = "right"

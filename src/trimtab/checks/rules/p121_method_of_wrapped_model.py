@@ -74,7 +74,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
     for event in flow.named(*_METHODS):
         if event.name in told or event.subject is None:
             continue
-        wrapper, is_open = _wrapper(event.subject), len(options(event.subject)) > 1
+        wrapper = _wrapper(event.subject)
+        is_open = len(options(event.subject)) > 1 or (
+            wrapper is not None and _is_in_other_branch(flow, wrapper, event)
+        )
         if wrapper is not None and is_open and says(run.document, ".module", *_UNWRAPS):
             continue
         if wrapper is not None:
@@ -103,6 +106,13 @@ def _wrapper(value: Value) -> Value | None:
         if each.made == "call" and each.args and is_theirs:
             return each
     return None
+
+
+def _is_in_other_branch(flow: Flow, wrapper: Value, event: Event) -> bool:
+    """Whether the model is wrapped in a branch that the call is not in: an attribute keeps what the branch gave it."""
+    made = next((each for each in flow.each("call") if each.value is wrapper), None)
+    around = [block for block in made.path if block.kind in ("if", "else")] if made is not None else []
+    return any(not event.within(block) for block in around)
 
 
 def _is_prepared(run: Description, flow: Flow, event: Event) -> bool:
