@@ -99,6 +99,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
         loader = _loader(loop.block.value)
         if loader is None or not _is_whole(loader) or _is_prepared(flow, loader):
             continue
+        if not any(True for _ in loop.called("step")):
+            continue  # gradients that are looked at, and train nothing
         sampler = next((event.value for event in flow.named("DistributedSampler")), None)
         over = f"`{loader.label}`" if loader.label else "the DataLoader"
         if sampler is not None and any(each in walk(loader, most=20) for each in sampler.args[:1]):

@@ -9,7 +9,7 @@ from trimtab.checks.read.flow.half import HANDLED, is_off
 from trimtab.checks.read.flow.loops import Loop, training_loops
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import options
-from trimtab.checks.read.flow.values import Event
+from trimtab.checks.read.flow.values import Event, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -78,7 +78,7 @@ def _is_of_unknown(run: Description, loop: Loop) -> bool:
     """Whether the backward pass stands in another file, or gets a loss that nobody can see being made."""
     given = loop.backward.subject.argument(0, "outputs") if loop.backward.subject is not None else None
     is_elsewhere = loop.backward.place.path != run.document.path
-    return is_elsewhere or given is None or given.made in ("parameter", "unknown")
+    return is_elsewhere or not any(each.made == "call" for each in walk(given))
 
 
 def _is_scaled(backward: Event) -> bool:
