@@ -180,6 +180,8 @@ WRAPPED = "if torch.cuda.device_count() > 1:\n    model = torch.nn.DataParallel(
         (LOADED + "model = torch.nn.DataParallel(model).cuda()\nmodel.push_to_hub('me/it')\n", ["error"]),
         (LOADED + "class Run:\n    def __init__(self, model):\n        self.model = torch.nn.DataParallel(model)\n"
          "    def save(self):\n        self.model.save_pretrained('out')\nRun(model).save()\n", ["error"]),
+        (LOADED + "model = DistributedDataParallel(model)\nmodel.config.use_cache = False\n", ["error"]),
+        (LOADED + "model.config.use_cache = False\nmodel = DistributedDataParallel(model)\n", []),
         (LOADED + WRAPPED + "model.save_pretrained('out')\n", ["warning"]),
         (of_accelerate(saved="model.save_pretrained('out')"), ["warning"]),
         (of_accelerate(saved="if accelerator.is_main_process:\n    model.push_to_hub('me/it')"), ["warning"]),

@@ -71,10 +71,8 @@ _DIVIDES: Final = (
 """Words of data or seeds that differ between processes."""
 _MESHES: Final = ("parallelize_module", "context_parallel", "tensor_parallel", "pipeline", "init_device_mesh")
 _WITH_ITEMS: Final = (
-    "torchvision.datasets.",
-    "torch.utils.data.TensorDataset",
-    "torch.utils.data.random_split",
-)
+    "torchvision.datasets.", "torch.utils.data.TensorDataset", "torch.utils.data.random_split", "datasets.load_",
+)  # fmt: skip
 _OF_ONE: Final = frozenset(
     {"RandomSampler", "SequentialSampler", "WeightedRandomSampler", "SubsetRandomSampler"}
 )

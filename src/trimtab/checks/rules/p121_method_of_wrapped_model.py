@@ -25,7 +25,7 @@ RULE = Rule(
     code="P121",
     name="method-of-wrapped-model",
     severity="error",
-    message="`{method}` is called on {wrapped}, which has no such method: AttributeError{when}",
+    message="{wrapped} has no `{method}`: AttributeError{when}",
     why="The wrapper passes `forward` on and keeps the model in its `module`; the model's other methods and attributes "
     "are not its own. What comes after the training, such as the saving, fails when all the work is done.",
     evidence=(
@@ -53,6 +53,7 @@ _METHODS: Final = (
     "save_pretrained", "push_to_hub", "generate", "resize_token_embeddings", "get_input_embeddings",
     "merge_and_unload", "gradient_checkpointing_enable", "enable_input_require_grads", "save_lora_weights",
 )  # fmt: skip
+_SETTINGS: Final = ("config", "generation_config")
 _UNWRAPS: Final = (
     "unwrap_model",
     "extract_model_from_parallel",
@@ -65,36 +66,45 @@ _TORCHS: Final = ("torch.nn.parallel.", "torch.nn.DataParallel")
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Methods that models of transformers and PEFT have and no wrapper, on what torch's wrappers or Accelerate gave
+    """What models of transformers and PEFT have and no wrapper, asked of what torch's wrappers or Accelerate gave
     back."""
-    if not says(run.document, *(f".{name}(" for name in _METHODS)):
+    if not says(run.document, *(f".{name}(" for name in _METHODS), *(f".{name}." for name in _SETTINGS)):
         return
     flow = flow_of(run.document)
     told: set[str] = set()
-    for event in flow.named(*_METHODS):
-        if event.name in told or event.subject is None:
+    for event, model, name in _uses(flow):
+        if name in told:
             continue
-        wrapper = _wrapper(event.subject)
-        is_open = len(options(event.subject)) > 1 or (
-            wrapper is not None and _is_in_other_branch(flow, wrapper, event)
-        )
-        if wrapper is not None and is_open and says(run.document, ".module", *_UNWRAPS):
-            continue
+        wrapper, label = _wrapper(model), f"`{model.label or 'model'}`"
         if wrapper is not None:
-            told.add(event.name)
-            name = event.subject.label or "model"
-            what = f"{name}, a {wrapper.last if wrapper.last != 'DDP' else 'DistributedDataParallel'}"
-            fix = f"call `{name}.module.{event.name}(...)`"
-            when = " where it is wrapped" if is_open else ""
-            severity = "warning" if is_open else None
-            yield RULE.at(event.place, severity=severity, method=event.name, wrapped=what, when=when, fix=fix)
-        elif _is_prepared(run, flow, event):
-            told.add(event.name)
-            fix = f"call `accelerator.unwrap_model(model).{event.name}(...)`"
-            what, when = "the model that Accelerate prepared", " as soon as there are two processes"
-            yield RULE.at(
-                event.place, severity="warning", method=event.name, wrapped=what, when=when, fix=fix
+            is_open = len(options(model)) > 1 or _is_in_other_branch(flow, wrapper, event)
+            if is_open and says(run.document, ".module", *_UNWRAPS):
+                continue
+            what = f"{label}, a {wrapper.last if wrapper.last != 'DDP' else 'DistributedDataParallel'},"
+            fix = f"write `{model.label or 'model'}.module.{name}`"
+            when, severity = (" where it is wrapped", "warning") if is_open else ("", None)
+        elif _is_prepared(run, flow, event, model):
+            what, when, severity = (
+                f"{label}, which Accelerate prepared,",
+                " with two or more processes",
+                "warning",
             )
+            fix = f"write `accelerator.unwrap_model(model).{name}`"
+        else:
+            continue
+        told.add(name)
+        yield RULE.at(event.place, severity=severity, method=name, wrapped=what, when=when, fix=fix)
+
+
+def _uses(flow: Flow) -> Iterator[tuple[Event, Value, str]]:
+    """Each use of what a wrapper lacks, with the model that it is asked of: methods, and `model.config.name = value`."""
+    for event in flow.named(*_METHODS):
+        if event.subject is not None:
+            yield event, event.subject, event.name
+    for event in flow.each("set"):
+        of = event.subject
+        if of is not None and of.made == "attribute" and of.name in _SETTINGS and of.of is not None:
+            yield event, of.of, of.name
 
 
 def _wrapper(value: Value) -> Value | None:
@@ -115,19 +125,17 @@ def _is_in_other_branch(flow: Flow, wrapper: Value, event: Event) -> bool:
     return any(not event.within(block) for block in around)
 
 
-def _is_prepared(run: Description, flow: Flow, event: Event) -> bool:
+def _is_prepared(run: Description, flow: Flow, event: Event, model: Value) -> bool:
     """Whether a model was loaded here and prepared for training before, in a script that nowhere unwraps one."""
-    if event.subject is None or not accelerators(run.document) or says(run.document, *_UNWRAPS):
+    if len(options(model)) != 1 or not accelerators(run.document) or says(run.document, *_UNWRAPS):
         return False
-    if len(options(event.subject)) != 1:
-        return False
-    model = root(event.subject)
-    if model is None or not loaded_class(model) or event.subject.name == "module":
+    loaded = root(model)
+    if loaded is None or not loaded_class(loaded) or model.name == "module":
         return False
     return any(
         is_accelerator(each.subject)
         and len(each.value.args) > 1
         and each.index < event.index
-        and any(part is model for given in each.value.args for part in walk(given, most=4))
+        and any(part is loaded for given in each.value.args for part in walk(given, most=4))
         for each in flow.named("prepare")
     )
