@@ -97,7 +97,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 
 def _uses(flow: Flow) -> Iterator[tuple[Event, Value, str]]:
-    """Each use of what a wrapper lacks, with the model that it is asked of: methods, and `model.config.name = value`."""
+    """Each use of what a wrapper lacks, with the model that it is asked of: methods, and what is set on `config`."""
     for event in flow.named(*_METHODS):
         if event.subject is not None:
             yield event, event.subject, event.name
