@@ -225,6 +225,44 @@ RIGHT = {
         + "for i, (x, y) in enumerate(loader, 1):\n    F.cross_entropy(model(x), y).backward()\n    if i % 8 == "
         "0:\n        optimizer.step()\n        optimizer.zero_grad()\n",
     ),
+    "a sampler of one's own": (
+        "D115",
+        HEAD + "from utils import DistributedSampler\nfrom torch.utils.data import DataLoader\n"
+        "own = DistributedSampler(data)\nloader = DataLoader(data, sampler=own)\nfor epoch in range(3):\n"
+        "    for x, y in loader:\n        F.cross_entropy(model(x), y).backward()\n        optimizer.step()\n"
+        "        optimizer.zero_grad()\n",
+    ),
+    "an optimizer that DeepSpeed wraps": (
+        "S159",
+        HEAD + "import deepspeed\nsched = torch.optim.lr_scheduler.StepLR(optimizer, 100)\n"
+        "engine, wrapped, _, _ = deepspeed.initialize(model=model, optimizer=optimizer)\n"
+        "other = torch.optim.SGD(engine.parameters(), lr=0.1)\nfor x, y in loader:\n"
+        "    F.cross_entropy(engine(x), y).backward()\n    other.step()\n    other.zero_grad()\n    sched.step()\n",
+    ),
+    "weights that are floats again before the merge": (
+        "X104",
+        "from peft import PeftModel\nfrom transformers import AutoModelForCausalLM, BitsAndBytesConfig\n"
+        "four = BitsAndBytesConfig(load_in_4bit=True)\n"
+        "raw = AutoModelForCausalLM.from_pretrained('x', quantization_config=four)\nraw = dequantize_model(raw)\n"
+        "PeftModel.from_pretrained(raw, 'a').merge_and_unload().save_pretrained('o')\n",
+    ),
+    "a loss that somebody else makes": (
+        "S315",
+        HEAD
+        + "scaler = torch.amp.GradScaler('cuda')\ndef go_back(losses, optimizer):\n    for loss in losses:\n"
+        "        scaler.scale(loss).backward()\n        scaler.step(optimizer)\n        scaler.update()\n",
+    ),
+    "a step in another method": (
+        "L122",
+        "import torch\nimport lightning as L\nclass Meta(L.LightningModule):\n"
+        "    def training_step(self, batch, i):\n        self.outer(batch)\n        return None\n"
+        "    def outer(self, batch):\n        opt = self.optimizers()\n        opt.step()\n        opt.zero_grad()\n",
+    ),
+    "gradients that train nothing": (
+        "D133",
+        HEAD + "from torch.utils.data import DataLoader\nmodel = nn.parallel.DistributedDataParallel(model)\n"
+        "loader = DataLoader(data, shuffle=True)\nfor x, y in loader:\n    F.cross_entropy(model(x), y).backward()\n",
+    ),
     "gradients of the step before": (
         "S138",
         HEAD

@@ -36,9 +36,8 @@ RULE = Rule(
             "EarlyStoppingCallback asserts `metric_for_best_model` and an evaluation strategy other than no.",
         ),
         Maintainer(
-            "https://github.com/unslothai/unsloth/issues/4486",
-            "SFTTrainer refuses a formatting function with `completion_only_loss=True`.",
-            opened=False,
+            "https://github.com/huggingface/trl/blob/v1.16.0/trl/trainer/sft_trainer.py",
+            "'A formatting function was provided while `completion_only_loss=True`, which is incompatible.'",
         ),
         Maintainer(
             "https://github.com/Lightning-AI/pytorch-lightning/blob/2.6.0/src/lightning/pytorch/trainer/"

@@ -29,10 +29,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://github.com/pytorch/pytorch/issues/5059",
-            "Identical random numbers of numpy in every worker; torch seeds its own generator and numpy's global "
-            "one, not "
-            "those that a dataset holds.",
-            opened=False,
+            "'np.random generates the same random numbers for each data batch': since then torch seeds its own "
+            "generator and numpy's global one, not those that a dataset holds.",
         ),
         Arithmetic(
             "A generator with a fixed seed, forked 8 times: 8 equal streams, so 1/8 of the randomness."
@@ -59,9 +57,8 @@ _GENERATORS = frozenset({"default_rng", "RandomState", "Random", "Generator"})
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires where a dataset of the script makes a generator in `__init__`, draws from it in `__getitem__`, and
-    goes to a
-    loader with workers that seeds nothing."""
+    """Fires where a dataset of the script draws in `__getitem__` from a generator that its `__init__` or the script
+    made, and goes to a loader with workers that seeds nothing."""
     flow = flow_of(run.document)
     yield from _seeded_alike(flow)
     for event in flow.named("DataLoader"):
@@ -122,8 +119,9 @@ def _shared_generator(flow: Flow, dataset: Value) -> Event | None:
         for event in flow.named(*_GENERATORS)
         if event.value.of is None and not _is_in_item(event) and "torch" not in event.value.name
     }
-    held = [value for value in dataset.fields.values() if id(value) in made]
-    drawn = [event for event in flow.events if event.subject in held and _is_in_item(event)]
+    held = {id(value) for value in dataset.fields.values()}
+    held |= {key for key, event in made.items() if not event.path}  # of the script, which forks with it
+    drawn = [event for event in flow.events if id(event.subject) in made.keys() & held and _is_in_item(event)]
     seeds = [event for event in flow.named("seed", "manual_seed") if _is_in_item(event)]
     return made[id(drawn[0].subject)] if drawn and not seeds else None
 

@@ -6,7 +6,7 @@ from typing import Final
 from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
-from trimtab.checks.read.flow.accelerators import is_accelerator
+from trimtab.checks.read.flow.accelerators import accelerators, is_accelerator
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import innermost_loop, without_gradients
 from trimtab.checks.read.flow.values import Block, Event, Flow, Value, walk
@@ -50,6 +50,11 @@ _REDUCES: Final = (
     "all_reduce", "all_gather", "gather", "reduce", "synchronize_between", "barrier_and", "sync_dist", "torchmetrics",
     "SyncBN", "average_across", "dist_mean", "allreduce",
 )  # fmt: skip
+_HELD_OUT: Final = ("val", "test", "eval", "dev")
+_BRINGS: Final = (
+    "gather", "reduce", "torchmetrics", "all_reduce", "num_process", "is_local_main_process_only", "split_between",
+)  # fmt: skip
+"""Words of what brings the parts of processes together."""
 _CUTS: Final = (
     "[: len(",
     "[:len(",
@@ -70,6 +75,12 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if repeated is not None:
         fault = "`gather` brings the examples that Accelerate repeated in the last batch as well: they count twice"
         yield RULE.at(repeated.place, severity="warning", fault=fault, fix="call `gather_for_metrics`")
+        return
+    alone = _counted_alone(run, flow)
+    if alone is not None:
+        fault = "each process evaluates its own part of the loader that Accelerate prepared, and nothing adds them up"
+        fix = "bring predictions and labels together with `accelerator.gather_for_metrics` before they are counted"
+        yield RULE.at(alone.place, severity="warning", fault=fault, fix=fix)
         return
     if not flow.is_whole or says(run.document, "accelerator.prepare", "gather_for_metrics", *_CUTS):
         return
@@ -114,10 +125,49 @@ def _gathered(run: Description, flow: Flow) -> Event | None:
         given = event.value.args[0]
         is_pair = given.made == "list" and len(given.args) == 2
         over = [each for each in walk(loop.value, most=12) if any(each is one for one in prepared)]
-        held_out = any(part in each.label.lower() for each in over for part in ("val", "test", "eval", "dev"))
+        held_out = any(part in each.label.lower() for each in over for part in _HELD_OUT)
         if is_pair and held_out and any(_is_label(each) for each in given.args):
             return event
     return None
+
+
+def _counted_alone(run: Description, flow: Flow) -> Event | None:
+    """What an evaluation over a prepared loader counts or collects first, in a script that brings nothing together."""
+    if not accelerators(run.document) or says(run.document, *_BRINGS):
+        return None
+    prepared = [each for event in flow.named("prepare") for each in _given(event)]
+    for event in flow.events:
+        loop = innermost_loop(event) if _collects(event) else None
+        if loop is None or loop.kind != "for" or not _is_evaluation(flow, loop):
+            continue
+        over = [each for each in walk(loop.value, most=12) if any(each is one for one in prepared)]
+        if any(part in each.label.lower() for each in over for part in _HELD_OUT):
+            return event
+    return None
+
+
+def _given(event: Event) -> list[Value]:
+    """What Accelerate prepares, one by one."""
+    if not is_accelerator(event.subject):
+        return []
+    return [part for each in event.value.args for part in (each.args if each.made == "list" else (each,))]
+
+
+def _collects(event: Event) -> bool:
+    """Whether a metric, a list or a sum takes something in."""
+    if event.kind == "add":
+        return True
+    return (
+        event.kind == "call" and event.name in ("add_batch", "append", "extend") and event.subject is not None
+    )
+
+
+def _is_evaluation(flow: Flow, loop: Block) -> bool:
+    """Whether a loop goes over batches without gradients, and what it computes is no text or image that is shown."""
+    inside = flow.inside(loop)
+    if any(each.kind == "call" and each.name in ("backward", "save", "imsave", "write") for each in inside):
+        return False
+    return bool(inside) and (without_gradients(inside[0]) or any(without_gradients(each) for each in inside))
 
 
 def _is_label(value: Value) -> bool:

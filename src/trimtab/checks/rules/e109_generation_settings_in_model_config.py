@@ -29,9 +29,8 @@ RULE = Rule(
             "save_pretrained: generation parameters in the model config raise ValueError.",
         ),
         Maintainer(
-            "https://github.com/huggingface/transformers/pull/41521",
-            "`generate` no longer reads them from the model's configuration.",
-            opened=False,
+            "https://github.com/huggingface/transformers/pull/41695",
+            "'Now the model's config will throw an error if generation params are found.'",
         ),
     ),
     fix=Fix("write `model.generation_config.{name} = ...`"),

@@ -27,9 +27,9 @@ RULE = Rule(
     evidence=(
         Arithmetic("1,000 texts of 512 tokens with a vocabulary of 250,880 in fp32: 514 GB."),
         Maintainer(
-            "https://github.com/huggingface/transformers/issues/13597",
-            "Out of memory in evaluation; fixed by preprocess_logits_for_metrics.",
-            opened=False,
+            "https://github.com/huggingface/transformers/issues/15466",
+            "'during evaluation the logits are accumulated': for a language model a tensor of [examples, length, "
+            "vocabulary], which `preprocess_logits_for_metrics` was added for.",
         ),
     ),
     fix=Fix(

@@ -36,7 +36,6 @@ RULE = Rule(
         Maintainer(
             "https://github.com/huggingface/diffusers/pull/1012",
             "The script of DreamBooth trained its text encoder that way.",
-            opened=False,
         ),
     ),
     fix=Fix("call `{model}.train()` before the loop, and again behind each evaluation"),

@@ -59,7 +59,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     means = {
         id(loss.event.value)
         for loss in cross_entropies(flow)
-        if loss.ignore_index is not None and "reduction" not in loss.made.keywords
+        if loss.ignore_index is not None and loss.is_mean
     }
     for event in flow.named("item") if means else ():
         loop = innermost_loop(event)

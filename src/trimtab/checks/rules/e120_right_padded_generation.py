@@ -1,6 +1,7 @@
 """E120 right-padded-generation"""
 
 from collections.abc import Iterator
+from typing import Final
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
@@ -48,9 +49,19 @@ RULE = Rule(
 )
 
 
+_RIGHT_BY_DEFAULT: Final = (
+    "gpt2",
+    "distilgpt2",
+    "openai-community/gpt2",
+    "EleutherAI/gpt-neo",
+    "EleutherAI/pythia",
+)
+"""Models whose tokenizers say no side, which is right."""
+
+
 def check(run: Description) -> Iterator[Diagnosis]:
     """A causal model of transformers that generates from several texts that a tokenizer padded, whose padding side is
-    written as `right`."""
+    `right`, as written or by default."""
     flow = flow_of(run.document)
     for event in flow.named("generate"):
         if not is_causal(event.subject):
@@ -75,8 +86,13 @@ def _padder(value: Value) -> Value | None:
 
 def _side(flow: Flow, tokenizer: Value, index: int) -> object:
     """What is written of its padding side, the last before the call."""
-    given = tokenizer.keywords.get("padding_side")
+    given, name = (
+        tokenizer.keywords.get("padding_side"),
+        tokenizer.argument(0, "pretrained_model_name_or_path"),
+    )
     side = None if given is None else given.constant
+    if given is None and name is not None and str(name.constant).startswith(_RIGHT_BY_DEFAULT):
+        side = "right"
     for event in flow.sets("padding_side"):
         if event.subject is tokenizer and event.index < index:
             side = event.value.constant

@@ -23,10 +23,9 @@ RULE = Rule(
             "'save_safetensors=False is not supported in Transformers V5.'",
         ),
         Maintainer(
-            "https://github.com/pytorch/pytorch/security/advisories/GHSA-53q9-r3pm-6pq6",
-            "CVE-2025-32434: code runs from `torch.load` even with `weights_only=True` before 2.6 (cited "
-            "from memory).",
-            opened=False,
+            "https://github.com/github/advisory-database/pull/6063",
+            "GHSA-53q9-r3pm-6pq6, CVE-2025-32434: '`torch.load` with `weights_only=True` leads to remote code "
+            "execution', mended in torch 2.6.",
         ),
     ),
     fix=Fix("remove `{key}`, or set it to true", safety="same training"),

@@ -29,8 +29,7 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://github.com/unslothai/unsloth/issues/2095",
-            "All labels are -100: the instruction and response parts belong to another template.",
-            opened=False,
+            "'All labels in your dataset are -100', with a chat template of Llama 3.1.",
         ),
         Maintainer(
             "https://huggingface.co/docs/transformers/chat_templating",

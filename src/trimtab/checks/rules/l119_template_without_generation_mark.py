@@ -28,8 +28,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://github.com/QwenLM/Qwen3/issues/1522",
-            "The chat template of Qwen3 has no generation keyword.",
-            opened=False,
+            "'at least one example has no assistant tokens': the template of Qwen3-0.6B 'may be missing the "
+            "`{% generation %}` keyword'.",
         ),
         Maintainer(
             "https://github.com/huggingface/trl/blob/36027d8/trl/trainer/sft_config.py",

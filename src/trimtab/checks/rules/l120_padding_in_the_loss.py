@@ -39,7 +39,6 @@ RULE = Rule(
         Maintainer(
             "https://github.com/huggingface/trl/commit/b8b89783ca1ab081d25651a9a13e9358cc8e1869",
             "ORPO's loss took `input_ids` for labels, padding and all; mended by a mask of -100.",
-            opened=False,
         ),
         Arithmetic("Of a batch with 20, 20, 20 and 200 tokens 540 of 800 positions are padding."),
     ),
@@ -102,7 +101,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     for loss in cross_entropies(flow):
         if loss.name != "cross_entropy" or without_gradients(loss.event):
             continue
-        if loss.ignore_index is None and "reduction" not in loss.made.keywords:
+        if loss.ignore_index is None and loss.is_mean:
             padded = _padded_by(flow, loss)
             if padded is not None:
                 fault = f"`pad_sequence` fills the targets with {padded}, and the cross entropy leaves no index out"

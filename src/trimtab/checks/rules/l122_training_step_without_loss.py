@@ -58,7 +58,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         given = [each.value for each in returns if each.value is not None and not _is_none(each.value)]
         called = {
             each.func.attr
-            for each in inside
+            for each in (*inside, *ast.walk(module.node))  # what steps may stand in another method
             if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute)
         }
         if called & {"manual_backward", "backward", "optimizers", "training_step"} or len(step.body) < 2:

@@ -25,8 +25,8 @@ RULE = Rule(
         ),
         Maintainer(
             "https://github.com/huggingface/transformers/issues/19943",
-            "Where the language code of NLLB's targets belongs (cited from memory).",
-            opened=False,
+            "'NllbTokenizer/NllbTokenizerFast inserts language code incorrectly when tokenizing target text': "
+            "the target is to be `<language code> <tokens> <eos>`.",
         ),
     ),
     fix=Fix("set `src_lang` and `tgt_lang`, and generate with `forced_bos_token_id` of the target language"),

@@ -24,8 +24,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://github.com/huggingface/peft/issues/2115",
-            "`get_peft_model` and then `PeftModel.from_pretrained` on the result: the loaded adapter does not work.",
-            opened=False,
+            "'one should not use `get_peft_model` and `PeftModel.from_pretrained` together'; outputs are those "
+            "of the base model.",
         ),
         Maintainer(
             "https://huggingface.co/docs/peft/developer_guides/troubleshooting",

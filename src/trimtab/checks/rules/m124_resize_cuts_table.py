@@ -28,8 +28,7 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://github.com/huggingface/transformers/issues/32852",
-            "`resize_token_embeddings(len(tokenizer))` makes a padded table smaller.",
-            opened=False,
+            "'`resize_token_embeddings` with same tokenizer changing the model Embedding size': NLLB's to 256,204.",
         ),
         Arithmetic(
             "NLLB: 256,206 rows, 256,204 tokens; T5: 32,128 and 32,100; Qwen2.5-7B: 152,064 and 151,665."

@@ -52,6 +52,8 @@ _RESIZED: Final = (
     "clone_chat_template",
     "smart_tokenizer",
     "added_tokens",
+    "set_input_embeddings",
+    "nn.Embedding(",
 )
 _KNOWN: Final = (
     "[PAD]",

@@ -35,7 +35,6 @@ RULE = Rule(
         Maintainer(
             "https://github.com/karpathy/nanoGPT/pull/240",
             "The same bug fixed: `dropout_p=self.dropout if self.training else 0`.",
-            opened=False,
         ),
         Arithmetic(
             "With 0.1 a tenth of all attention weights is missing in each evaluation, others each time."

@@ -33,7 +33,6 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html",
             "tgt_mask: the additive mask for the tgt sequence (optional); `generate_square_subsequent_mask` makes a "
             "causal one.",
-            opened=False,
         ),
         Arithmetic(
             "With targets t[1:] and inputs t[:-1] the target of position i is the input of position i + 1."

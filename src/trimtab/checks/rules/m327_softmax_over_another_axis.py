@@ -32,7 +32,6 @@ RULE = Rule(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.Softmax.html",
             "dim: a dimension along which Softmax will be computed (so every slice along dim will sum to 1).",
-            opened=False,
         ),
     ),
     fix=Fix("pass `dim=-1`"),

@@ -18,10 +18,9 @@ RULE = Rule(
     evidence=(
         Arithmetic("Two moments of 4 bytes (32 bits) or 1 byte (8 bits) per trained parameter."),
         Maintainer(
-            "https://github.com/bitsandbytes-foundation/bitsandbytes/blob/main/docs/source/optimizers.mdx",
-            "Paged optimizers use CUDA's unified memory: pages go to the host when the GPU runs out (cited "
-            "from memory).",
-            opened=False,
+            "https://huggingface.co/docs/bitsandbytes/v0.50.1/reference/optim/adam.md",
+            "'paged optimizers which take advantage of CUDAs unified memory to transfer memory from the GPU to the CPU "
+            "when GPU memory is exhausted'.",
         ),
     ),
     fix=Fix("keep that much host memory free, or take an 8-bit state that fits the GPU"),

@@ -25,14 +25,13 @@ RULE = Rule(
     "after eight times torch gives up and runs the function without compiling.",
     evidence=(
         Maintainer(
-            "https://docs.pytorch.org/docs/stable/torch.compiler_dynamic_shapes.html",
-            "'dynamic=False' compiles for static shapes alone; recompile_limit is 8 (cited from memory).",
-            opened=False,
+            "https://docs.pytorch.org/docs/2.13/generated/torch.compile.html",
+            "'torch._dynamo.config.recompile_limit, which defaults to 8; at which point we will fall back to eager'.",
         ),
         Maintainer(
-            "https://github.com/pytorch/torchtune/pull/1445",
-            "Recompilations by length, fixed by padding and dynamic shapes.",
-            opened=False,
+            "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
+            "'Make sure that the dynamic option of torch.compile is not set to False.' The default tries dynamic "
+            "shapes after the first compilation.",
         ),
     ),
     fix=Fix(

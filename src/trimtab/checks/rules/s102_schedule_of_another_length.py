@@ -28,9 +28,9 @@ RULE = Rule(
             "down by 1 / a only."
         ),
         Maintainer(
-            "https://github.com/huggingface/accelerate/issues/2926",
-            "On several processes a prepared schedule is stepped once a process, so that it ends early.",
-            opened=False,
+            "https://github.com/huggingface/transformers/pull/24088",
+            "A schedule that Accelerate prepares and that counts the processes already is stepped "
+            "'num_processes too fast'.",
         ),
     ),
     fix=Fix("{fix}"),

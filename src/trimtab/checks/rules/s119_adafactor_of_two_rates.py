@@ -14,7 +14,7 @@ RULE = Rule(
     code="S119",
     name="adafactor-of-two-rates",
     severity="error",
-    message="Adafactor gets lr={rate} and, {how}, relative_step=True: it raises ValueError",
+    message="Adafactor gets lr={rate} and, {how}, relative_step=True: {error}",
     why="With relative_step Adafactor makes its own learning rate from the step number; a rate from outside "
     "contradicts it, and relative_step is on unless it is switched off.",
     evidence=(
@@ -61,7 +61,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
             continue
         if relative is None or relative.value is True:
             text = "lr" if rate.value is UNKNOWN else rate.raw
-            yield RULE.at(rate.place, rate=text, how="by default" if relative is None else "as written")
+            how = "by default" if relative is None else "as written"
+            yield RULE.at(rate.place, rate=text, how=how, error="it raises ValueError")
 
 
 def is_of_transformers(call: Call) -> bool:
@@ -87,5 +88,6 @@ def _scheduled(run: Description, rate: Entry) -> Iterator[Diagnosis]:
         optimizer = root(schedule.argument(0, "optimizer"))
         lr = optimizer.keywords.get("lr") if optimizer is not None and optimizer.last == "Adafactor" else None
         if lr is not None and lr.constant is None:
-            yield RULE.at(rate.place, rate="None under an outer schedule", how="as written")
+            given, error = "None under an outer schedule", "the schedule raises TypeError"
+            yield RULE.at(rate.place, rate=given, how="as written", error=error)
             return

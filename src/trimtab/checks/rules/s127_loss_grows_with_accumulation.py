@@ -174,4 +174,4 @@ def _is_mean(run: Description, forward: Any) -> bool:
             for block in loss.event.path
         )
     ]
-    return bool(losses) and all("reduction" not in loss.made.keywords for loss in losses)
+    return bool(losses) and all(loss.is_mean for loss in losses)

@@ -150,11 +150,7 @@ def _own_loops(run: Description) -> Iterator[Diagnosis]:
         return
     if any(True for _ in flow.named("DistributedDataParallel", "DDP")):
         for loss in cross_entropies(flow):
-            if (
-                loss.ignore_index is not None
-                and "reduction" not in loss.made.keywords
-                and _has_backward(flow, loss)
-            ):
+            if loss.ignore_index is not None and loss.is_mean and _has_backward(flow, loss):
                 fix = 'sum (`reduction="sum"`), all_reduce the count, and multiply by the number of processes'
                 who = "DDP averages over processes"
                 what = "the batches of all processes"

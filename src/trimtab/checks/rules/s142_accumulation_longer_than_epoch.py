@@ -24,13 +24,12 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://github.com/Lightning-AI/pytorch-lightning/issues/21808",
-            "Fewer batches than are accumulated.",
-            opened=False,
+            "'When a training epoch contains fewer batches than `accumulate_grad_batches`, gradient accumulation is "
+            "silently disabled': Lightning steps on the last batch of an epoch.",
         ),
         Maintainer(
             "https://github.com/Lightning-AI/pytorch-lightning/issues/19987",
-            "The last short window of an epoch is divided by the whole number of batches.",
-            opened=False,
+            "'the gradients are scaled by accumulate_grad_batches instead of the actual number of accumulations'.",
         ),
         Arithmetic(
             "With k batches an epoch and n > k accumulated, each mean is divided by n: the gradient is k/n of what it "

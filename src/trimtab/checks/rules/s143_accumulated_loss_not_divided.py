@@ -154,7 +154,7 @@ def _is_mean(value: Value | None, flow: Flow) -> bool:
         return False
     for loss in cross_entropies(flow):
         if loss.event.value is value:
-            return "reduction" not in loss.made.keywords
+            return loss.is_mean
     if value.made == "call" and value.name == "__call__" and value.of is not None:
         # A loss that the function is given; what else than a mean it gives back would be said in its name.
         of = value.of

@@ -25,8 +25,7 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://github.com/Lightning-AI/pytorch-lightning/issues/19987",
-            "The last incomplete window of an epoch is divided by the whole number of batches.",
-            opened=False,
+            "'the gradients are scaled by accumulate_grad_batches instead of the actual number of accumulations'.",
         ),
         Arithmetic("Of an epoch of 4 k + 1 batches the last step has one loss divided by 4."),
     ),

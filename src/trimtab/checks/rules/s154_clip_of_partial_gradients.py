@@ -30,7 +30,6 @@ RULE = Rule(
         Maintainer(
             "https://github.com/huggingface/diffusers/pull/686",
             "The script of DreamBooth clipped in every micro-batch; mended by `if accelerator.sync_gradients`.",
-            opened=False,
         ),
         Arithmetic(
             "Threshold 1, two gradients of 2 the same way: after the first 1, after the second 1 again, of which the "

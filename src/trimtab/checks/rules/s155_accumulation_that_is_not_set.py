@@ -39,7 +39,6 @@ RULE = Rule(
         Maintainer(
             "https://github.com/huggingface/diffusers/pull/308",
             "A published example that never accumulated for the first of the two reasons.",
-            opened=False,
         ),
     ),
     fix=Fix("{way}"),

@@ -38,8 +38,8 @@ RULE = Rule(
         ),
         Maintainer(
             "https://github.com/huggingface/trl/pull/2615",
-            "DPOTrainer had it, and KTO, CPO, BCO and GRPO: mended by `self.model_accepts_loss_kwargs = False`.",
-            opened=False,
+            "DPOTrainer had it, and BCO, CPO, GRPO and KTO (2638, 2645, 2647, 2648): mended by "
+            "`self.model_accepts_loss_kwargs = False`.",
         ),
     ),
     fix=Fix(

@@ -34,7 +34,6 @@ RULE = Rule(
         Maintainer(
             "https://github.com/Lightning-AI/lit-llama/commit/02dcdaf45881585045ed93a74e417415d328e538",
             "The script of full fine-tuning had `== 0` for `!= 0`: it synchronised, and stepped, in wrong iterations.",
-            opened=False,
         ),
         Arithmetic(
             "Of 8 micro-batches 7 are synchronised for nothing, and the eighth, after which the step comes, is not."

@@ -66,6 +66,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
             known = options(root(schedule.argument(0, "optimizer")))
             if len(known) != 1 or not _is_made(known[0]):
                 continue
+            if _is_wrapped(flow, known[0]):
+                continue
             if steps and all(_is_made(each) and each is not known[0] for each in steps):
                 yield RULE.at(
                     schedule.place or event.place,
@@ -82,6 +84,19 @@ def check(run: Description) -> Iterator[Diagnosis]:
                     fix="give the rate to the optimizer before the schedule is made",
                 )
                 return
+
+
+def _is_wrapped(flow: Flow, optimizer: Value) -> bool:
+    """Whether something takes the optimizer to step it: `deepspeed.initialize(optimizer=...)`, a Trainer."""
+    return any(
+        not is_known_schedule(event.value)
+        and not event.name.endswith(("prepare", "append", "load_checkpoint"))
+        for event in flow.each("call")
+        if event.value.of is None
+        and event.value.made == "call"
+        and any(each is optimizer for each in (*event.value.args, *event.value.keywords.values()))
+        and not any(event.name == each.name for each in flow.holders)
+    )
 
 
 def _is_made(value: Value) -> bool:

@@ -45,9 +45,9 @@ RULE = Rule(
             "3 epochs of 1,000 batches with accumulation 8 are 375 steps; of a decay over 3,000 they are an eighth."
         ),
         Maintainer(
-            "https://github.com/huggingface/accelerate/issues/2926",
-            "On several processes a prepared schedule is stepped once a process, so that it ends early.",
-            opened=False,
+            "https://github.com/huggingface/transformers/pull/24088",
+            "A schedule that Accelerate prepares and that counts the processes already is stepped "
+            "'num_processes too fast'.",
         ),
     ),
     fix=Fix("{fix}"),

@@ -9,7 +9,7 @@ from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.loops import training_loops
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import is_known_schedule
-from trimtab.checks.read.flow.values import Flow, Value
+from trimtab.checks.read.flow.values import Event, Flow, Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -47,6 +47,10 @@ RULE = Rule(
 _ELSEWHERE: Final = frozenset(
     {"lightning", "pytorch_lightning", "deepspeed", "ignite", "fastai", "mmengine", "colossalai"}
 )
+_TARGETS: Final = r"^[ \t]*([\w., \t]+?)[ \t]*=[ \t]*(?:[\w.]+\.)?"
+"""What is assigned to, up to the name of the function that is called."""
+_PREPARED: Final = r"(?m)^[ \t(]*[\w., \t\n]*?\)?\s*=\s*\w+\.prepare\([^()]*\)"
+"""Objects that Accelerate prepares: it steps no schedule by itself."""
 _READS: Final = r"(?!\s*=[^=]|\s*:\s|\.get_last_lr|\.get_lr|\.state_dict|\.load_state_dict|\.last_epoch)"
 
 
@@ -58,22 +62,46 @@ def check(run: Description) -> Iterator[Diagnosis]:
         return
     if not any(True for loop in training_loops(flow) for _ in loop.steps()):
         return
-    for event in flow.events:
-        if event.kind != "call" or not is_known_schedule(event.value) or not event.value.label:
+    for event in flow.each("call"):
+        made = event.value
+        if not is_known_schedule(made) or not made.name.startswith(
+            ("torch.optim.lr_scheduler.", "transformers.")
+        ):
             continue
-        name, made = event.value.label, event.value.name
-        if not made.startswith(("torch.optim.lr_scheduler.", "transformers.")):
-            continue
-        if not _is_used(run, flow, event.value, name):
+        outside = _name_outside(run, event)
+        name = outside or made.label
+        if name and not _is_used(run, flow, made, name, is_returned=bool(outside)):
             yield RULE.at(event.place, schedule=name)
             return
 
 
-def _is_used(run: Description, flow: Flow, schedule: Value, name: str) -> bool:
-    """Whether anything but what reads it has the name. Functions that are followed may be given the schedule, where
-    their parameter has the same name: what they do with it is in the same texts."""
-    word = rf"\b{re.escape(name)}\b"
-    texts = (run.document.text, *flow.texts)
+def _name_outside(run: Description, event: Event) -> str:
+    """The name that a schedule gets where the script calls the one function that makes and returns it; empty where no
+    function does, or nobody can see the name."""
+    block = event.path[-1] if event.path else None
+    if block is None or block.kind != "function" or block.value is None or len(block.returned) != 1:
+        return ""
+    returned = block.returned[0]
+    parts = returned.args if returned.made == "list" else (returned,)
+    at = next((i for i, each in enumerate(parts) if each is event.value), None)
+    if at is None:
+        return ""
+    found = re.findall(rf"{_TARGETS}{re.escape(block.value.name)}\(", run.document.text, re.MULTILINE)
+    names = [each.strip() for each in found[0].split(",")] if len(found) == 1 else []
+    return names[at] if len(names) == len(parts) else ""
+
+
+def _is_used(run: Description, flow: Flow, schedule: Value, name: str, *, is_returned: bool) -> bool:
+    """Whether anything but what reads it, and what hands it out of the function that makes it, has the name. Functions
+    that are followed may be given the schedule, where their parameter has the same name: what they do with it is in the
+    same texts."""
+    word = rf"(?<!optim\.)\b{re.escape(name)}\b"  # `torch.optim.lr_scheduler` is the module
+    texts = [re.sub(_PREPARED, "", text) for text in (run.document.text, *flow.texts)]
+    if is_returned:
+        texts = [
+            re.sub(rf"^[ \t]*return\b.*{word}.*$", "", text, count=1, flags=re.MULTILINE) for text in texts
+        ]
+        texts = [re.sub(rf"{_TARGETS}(?=\w+\()", "", text, flags=re.MULTILINE) for text in texts]
     if not any(re.search(word + _READS, text) for text in texts):
         return False
     if any(

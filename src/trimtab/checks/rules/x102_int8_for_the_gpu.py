@@ -28,8 +28,8 @@ RULE = Rule(
         ),
         Maintainer(
             "https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html",
-            "Quantisation on a GPU needs Tensor Core int8 and static, symmetric formats (cited from memory).",
-            opened=False,
+            "'ONNX Runtime quantization on GPU only supports S8S8', on 'a device that supports Tensor Core int8 "
+            "computation', and the TensorRT provider 'takes in a full precision model and a calibration result'.",
         ),
     ),
     fix=Fix("export in fp16 for the GPU, or run the int8 model with `CPUExecutionProvider`"),

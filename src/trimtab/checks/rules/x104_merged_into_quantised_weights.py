@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.own_key import calls_of
@@ -45,7 +46,9 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires in a script that shows both."""
+    """Fires in a script that shows both, and nowhere turns the weights back into floats."""
+    if says(run.document, "dequantize"):
+        return
     merges = [
         call for call in calls_of(run, "merge_and_unload") if not call.arguments and not call.positional
     ]

@@ -29,7 +29,8 @@ _TELLING: Final = (
     "top_k_top_p", "automatic_", "pad_sequence", ".eval(", "softmax", "Softmax(", "nll_loss", "NLLLoss", "BCELoss",
     "kl_div",
     "barrier", "wait_for_everyone", "masked_fill", "padding_mask", "batch_decode", "functional.dropout", "F.dropout",
-    "best", "nn.Transformer", "worker_init_fn", "= [nn.", ".append(nn.", "nn.LSTM(", "nn.GRU(",
+    "best", "nn.Transformer", "worker_init_fn", "= [nn.", ".append(nn.", "nn.LSTM(", "nn.GRU(", "Adafactor(",
+    "DataParallel(", "save_pretrained(", "scale_batch_size",
 )  # fmt: skip
 """Something that a rule asks for: a function without any of it is followed only where it is called."""
 
@@ -483,6 +484,8 @@ def _unfilled(follower: Follower, argument: ast.arg, default: ast.expr | None, *
     value = follower.made("parameter", argument, argument.arg, label=argument.arg)
     if default is not None:
         value.keywords["default"] = follower.evaluate(default)
+    if isinstance(argument.annotation, ast.Name | ast.Attribute):
+        value.fields["<annotation>"] = follower.evaluate(argument.annotation)
     return value
 
 

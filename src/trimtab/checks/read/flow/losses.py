@@ -1,5 +1,6 @@
 """Cross entropies of a script, as a function or as a module that was made before."""
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -22,8 +23,15 @@ class CrossEntropy(NamedTuple):
         """The label that is left out, where it is written."""
         return self.made.keywords.get("ignore_index")
 
+    @property
+    def is_mean(self) -> bool:
+        """Whether it is the mean over targets, as nothing else is written."""
+        return "reduction" not in self.made.keywords and not self.made.has_rest
+
 
 _FUNCTIONS = frozenset({"cross_entropy", "binary_cross_entropy_with_logits"})
+_NAMED = re.compile(r"(^|_)(ce|xent|cross_?entropy)(_|$|loss|criterion|fn)", re.IGNORECASE)
+"""Parameters that are called after the cross entropy."""
 _MODULES = {"CrossEntropyLoss": "cross_entropy", "BCEWithLogitsLoss": "binary_cross_entropy_with_logits"}
 
 
@@ -49,6 +57,8 @@ def _found(flow: Flow) -> Iterator[CrossEntropy]:
 
 
 def _criterion(value: Value | None) -> Value | None:
+    if value is not None and value.made == "parameter":
+        return _declared(value)
     while (
         value is not None and value.made == "call" and value.name in ("to", "cuda") and value.of is not None
     ):
@@ -60,3 +70,16 @@ def _criterion(value: Value | None) -> Value | None:
         and value.name.startswith("torch.")
     )
     return value if is_loss else None
+
+
+def _declared(parameter: Value) -> Value | None:
+    """What a parameter that nobody fills is declared to be: by its default, or by the class of its annotation or its
+    name, whose options nobody knows."""
+    given = parameter.keywords.get("default") or parameter.fields.get("<annotation>")
+    if given is not None and given.made == "imported" and given.last in _MODULES:
+        return Value("call", given.name, has_rest=True)
+    if given is not None and given.made == "call":
+        return _criterion(given)
+    if given is None and _NAMED.search(parameter.name):
+        return Value("call", "torch.nn.CrossEntropyLoss", label=parameter.name, has_rest=True)
+    return None

@@ -45,3 +45,16 @@ def is_module_class(value: Value) -> bool:
         or (base.made == "class" and is_module_class(base))
         for base in value.args
     )
+
+
+_OF_PROCESSES: Final = ("DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP", "fully_shard")
+
+
+def is_wrapper_of_processes(value: Value) -> bool:
+    """Whether a call wraps a model for training in several processes: DistributedDataParallel, FSDP."""
+    return (
+        value.made == "call"
+        and value.last in _OF_PROCESSES
+        and value.name.startswith("torch.")
+        and bool(value.args)
+    )
