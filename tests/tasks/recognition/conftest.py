@@ -1,6 +1,7 @@
 import pytest
 
 from tests.image_run import image_recipe, image_sources
+from trimtab.exporting import export_model
 from trimtab.launch import train
 
 
@@ -22,3 +23,10 @@ def image_run(own_cache, tmp_path_factory):
     """The folder of a small recognizer with both heads that is trained for a few steps."""
     folder = tmp_path_factory.mktemp("trained")
     return train(image_recipe(folder, **{"model.head": "both"}), out=folder / "run").run
+
+
+@pytest.fixture(scope="session")
+def exported(image_run, tmp_path_factory):
+    """The folder of that run, exported for ONNX Runtime, and the report."""
+    out = tmp_path_factory.mktemp("exported") / "out"
+    return out, export_model(image_run, to="onnx", out=out)

@@ -123,7 +123,10 @@ def fitted(image: Image.Image, config: ImageConfig, *, squeeze: bool = True) -> 
         if config.too_wide == "drop" and not squeeze:
             raise BadImage("too wide", f"{width} pixels at height {height}")
         width = config.widest
-    return image.resize((width, height), Image.Resampling.BICUBIC)
+    # Width first, each side by itself: versions of Pillow differ in which they resize first, and so by a level here and
+    # there. `recognition.onnx_pixels` computes the same pixels.
+    wide = image.resize((width, image.height), Image.Resampling.BICUBIC)
+    return wide.resize((width, height), Image.Resampling.BICUBIC)
 
 
 def padded(image: Image.Image, multiple: tuple[int, int]) -> np.ndarray:
