@@ -270,7 +270,7 @@ def recipe_of(args):
                 "augment": {"invert": 0.0},
             },
             "max_tokens": 112,
-            "workers": 0 if dry else max(1, (os.cpu_count() or 4) // args.jobs - 1),
+            "workers": 0 if dry else max(1, (os.cpu_count() or 4) // args.jobs),
         },
         "model": {"kind": "vision", "head": "ctc", "dropout": 0.05, "preset": "tiny"},
         "step": {

@@ -1,5 +1,7 @@
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ from tests.image_run import draw_line
 from trimtab.tasks.images.given import opened
 from trimtab.tasks.recognition import onnx_reader
 from trimtab.tasks.recognition.recognizer import load_recognizer
+
+PAGE = Path(__file__).parents[3] / "docs/how_to/recognise_text.md"
 
 
 def test_the_program_in_the_folder_reads_what_the_run_reads_without_trimtab(image_run, exported, tmp_path):
@@ -32,6 +36,22 @@ def test_the_program_in_the_folder_reads_what_the_run_reads_without_trimtab(imag
     assert told.stdout.splitlines() == [f"{each.image}\t{each.text}" for each in found]
     assert told.returncode == 1
     assert "bad.png: cannot identify" in told.stderr
+
+
+@pytest.mark.slow
+def test_the_code_of_the_page_reads_an_image(image_run, exported, tmp_path):
+    (code,) = [
+        each
+        for each in re.findall(r"(?s)```python\n(.*?)```", PAGE.read_text(encoding="utf-8"))
+        if "read_lines" in each
+    ]
+    draw_line("12ab").save(tmp_path / "line1.png")
+    code = code.replace('"reader"', repr(str(exported[0])))
+    told = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    (found,) = load_recognizer(image_run, device="cpu").recognize([tmp_path / "line1.png"])
+    assert told.stdout == f"{found.text}\n"
 
 
 @pytest.mark.parametrize("head", ["ctc", "attention"])
