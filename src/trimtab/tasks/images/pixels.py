@@ -2,7 +2,8 @@
 
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -53,15 +54,27 @@ def load_image(source: Path | bytes, config: ImageConfig) -> Image.Image:
     Raises BadImage for what is no image, damaged, of more than `config.max_pixels` (before it is decompressed), or
     smaller than 2 pixels.
     """
+    with opening(source, config) as image:
+        return in_channels(ImageOps.exif_transpose(image), config)
+
+
+def check_header(source: Path | bytes, config: ImageConfig) -> None:
+    """Raises BadImage for what `load_image` would refuse by its first bytes alone, without reading the pixels."""
+    with opening(source, config):
+        pass
+
+
+@contextmanager
+def opening(source: Path | bytes, config: ImageConfig) -> Generator[Image.Image, None, None]:
+    """An image of a size that is allowed, of which the header is read; whatever goes wrong inside is a BadImage."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # Pillow's own, weaker, words on decompression bombs and damaged metadata
+            # Pillow's own, weaker, words on decompression bombs and damaged metadata
+            warnings.simplefilter("ignore")
             stream = io.BytesIO(source) if isinstance(source, bytes) else source
             with Image.open(stream, formats=openable()) as image:
                 check_size(image.width, image.height, config)
-                return in_channels(ImageOps.exif_transpose(image), config)
+                yield image
     except BadImage:
         raise
     except Image.DecompressionBombError as error:
@@ -69,7 +82,9 @@ def load_image(source: Path | bytes, config: ImageConfig) -> Image.Image:
     except FileNotFoundError:
         raise BadImage("no such image", str(source)) from None
     except UnidentifiedImageError:
-        raise BadImage("unreadable image", f"{beginning(source)}; opened are {', '.join(openable())}") from None
+        raise BadImage(
+            "unreadable image", f"{beginning(source)}; opened are {', '.join(openable())}"
+        ) from None
     except Exception as error:  # decoders raise errors of any kind on damaged files
         said = (str(error).splitlines() or [""])[0][:200]
         raise BadImage("unreadable image", f"{type(error).__name__}: {said}") from None
