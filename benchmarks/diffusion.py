@@ -39,6 +39,7 @@ def main():
     parser.add_argument("--run", help="keep the run here")
     parser.add_argument("--pictures", help="write grids of samples and their nearest training images here")
     parser.add_argument("--minutes", type=float, default=8)
+    parser.add_argument("--steps", type=int, help="train for so many steps in place of minutes")
     parser.add_argument("--preset", default="small")
     parser.add_argument("--prediction", default="flow", choices=("flow", "epsilon", "v", "x0"))
     parser.add_argument("--weighting", default="none", choices=("none", "min_snr"))
@@ -54,15 +55,29 @@ def main():
         minutes=args.minutes,
         recipe=recipe_of(args),
     )
-    name = f"trimtab, {args.what}, {args.prediction}, {args.weighting}, preset {args.preset}, {args.minutes:g} minutes"
+    name = f"trimtab, {args.what}, {args.prediction}, {args.weighting}, preset {args.preset}, {length_of(args)[0]}"
     record.arm(name, lambda: train_and_read(args))
+
+
+def length_of(args):
+    """The length of the run and its warmup, evaluations and checkpoints."""
+    if args.dry_run:
+        return "4 steps", "2 steps", "2 steps", "4 steps"
+    if args.steps:
+        return (
+            f"{args.steps} steps",
+            f"{args.steps // 20} steps",
+            f"{args.steps // 2} steps",
+            f"{args.steps} steps",
+        )
+    return f"{args.minutes:g} minutes", "0.2 minutes", "1 minutes", "2 minutes"
 
 
 def recipe_of(args):
     data = (Path(args.data) / args.what).resolve()
     size, channels = SIZES[args.what]
     tiny = {"dim": 32, "heads": 2, "layers": 1, "feed_forward": 64}
-    dry = args.dry_run
+    dry, (length, warmup, evaluate, checkpoint) = args.dry_run, length_of(args)
     return {
         "task": "diffusion",
         "data": {
@@ -89,12 +104,12 @@ def recipe_of(args):
                 "betas": [0.9, 0.99],
                 "weight_decay": 0.03,
             },
-            "schedule": {"kind": "cosine", "warmup": "2 steps" if dry else "0.2 minutes"},
+            "schedule": {"kind": "cosine", "warmup": warmup},
             "ema": {"decay": 0.9995},
         },
-        "length": "4 steps" if dry else f"{args.minutes:g} minutes",
-        "evaluate": {"every": "2 steps" if dry else "1 minutes", "samples": 1 if dry else 8},
-        "checkpoint": {"every": "4 steps" if dry else "2 minutes"},
+        "length": length,
+        "evaluate": {"every": evaluate, "samples": 1 if dry else 8},
+        "checkpoint": {"every": checkpoint},
         "seed": args.seed,
     }
 
