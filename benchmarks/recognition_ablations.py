@@ -29,7 +29,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -140,8 +139,10 @@ def main():
     parser.add_argument("--arm")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--dry-run", action="store_true")
+    parser.add_argument("--part", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    {"lines": lines, "prepare": prepare, "run": run, "one": one}[args.what](args)
+    prepared = prepare if args.part is None else draw
+    {"lines": lines, "prepare": prepared, "run": run, "one": one}[args.what](args)
 
 
 def lines(args):
@@ -159,6 +160,33 @@ def lines(args):
 def prepare(args):
     """Draws all lines, in the shape of each arm, with a list of each folder."""
     out = Path(args.data)
+    for name in (*SETS, "train"):
+        for shape in SHAPES:
+            shutil.rmtree(out / name / shape, ignore_errors=True)
+            (out / name / shape).mkdir(parents=True)
+    parts = [f"{number}/{args.processes}" for number in range(args.processes)]
+    command = [sys.executable, *sys.argv, "--part"]
+    children = [subprocess.Popen([*command, part]) for part in parts]
+    ends = [child.wait() for child in children]
+    if any(ends):
+        raise SystemExit("a process that draws lines failed")
+    rows = [row for part in parts for row in json.loads(rows_of(out, part).read_text(encoding="utf-8"))]
+    for name in (*SETS, "train"):
+        own = sorted((file, text) for owner, file, text in rows if owner == name)
+        for shape in SHAPES:
+            listed = "".join(f"{file}\t{text}\n" for file, text in own)
+            (out / name / shape / "labels.tsv").write_text(listed, encoding="utf-8")
+        print(f"{name}: {len(own)} lines", flush=True)
+
+
+def rows_of(out, part):
+    """Where a process that draws lists what it drew."""
+    return out / f"rows-{part.replace('/', '-of-')}.json"
+
+
+def draw(args):
+    """Every so many-th line, of this process."""
+    out, (first, step) = Path(args.data), map(int, args.part.split("/"))
     train, test = (
         (out / f"{name}.txt").read_text(encoding="utf-8").splitlines() for name in ("train", "test")
     )
@@ -173,44 +201,32 @@ def prepare(args):
         )
     fonts = {"train": usual, "seen": usual, "unseen": held, "dark": usual, "grey": usual}
     work = [
-        (str(out), name, number, each, fonts[name])
+        (out, name, number, each, tuple(fonts[name]))
         for name in fonts
         for number, each in enumerate(train if name == "train" else test)
     ]
-    for name in fonts:
-        for shape in SHAPES:
-            shutil.rmtree(out / name / shape, ignore_errors=True)
-            (out / name / shape).mkdir(parents=True)
-    with ProcessPoolExecutor(args.processes) as pool:
-        rows = [row for row in pool.map(draw_line, work, chunksize=50) if row]
-    for name in fonts:
-        own = [(file, text) for part, file, text in rows if part == name]
-        for shape in SHAPES:
-            listed = "".join(f"{file}\t{text}\n" for file, text in own)
-            (out / name / shape / "labels.tsv").write_text(listed, encoding="utf-8")
-        print(f"{name}: {len(own)} lines", flush=True)
+    rows = [row for each in work[first::step] if (row := draw_line(*each))]
+    rows_of(out, args.part).write_text(json.dumps(rows), encoding="utf-8")
 
 
-def draw_line(told):
+def draw_line(out, name, number, text, fonts):
     """One line in all shapes; None where no font has its characters."""
     from trimtab.config.images import Rendering
     from trimtab.data.order import random_stream
     from trimtab.tasks.images.pixels import BadImage
     from trimtab.tasks.images.rendering import render_line
 
-    out, name, number, text, fonts = told
     paper = {"background": (95, 150), "ink": (0, 40)} if name == "grey" else {}
-    config = Rendering(fonts=tuple(fonts), **paper)
     # The same number gives the same drawing in the sets that differ in paper or typeface alone.
     rng = random_stream(0 if name == "train" else 1, number)
     try:
-        image = render_line(text, config, font_set(config.fonts), rng=rng)
+        image = render_line(text, Rendering(fonts=fonts, **paper), font_set(fonts), rng=rng)
     except BadImage:
         return None
     image = ImageOps.invert(image) if name == "dark" else image
     file = f"{number:06d}.png"
     for shape in SHAPES:
-        shaped(image, shape).save(Path(out) / name / shape / file, compress_level=1)
+        shaped(image, shape).save(out / name / shape / file, compress_level=1)
     return name, file, text
 
 

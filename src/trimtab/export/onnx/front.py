@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from trimtab.export.onnx.layers import Rows
 from trimtab.export.onnx.nodes import Nodes
 from trimtab.export.onnx.rounded import embedded
-from trimtab.model.encoder_decoder import EncoderDecoder
 
 ALL = -1
 """What is left, as a size."""
@@ -34,6 +33,15 @@ class WritesIds(Protocol):
         ...
 
 
+@runtime_checkable
+class ReadsIds(Protocol):
+    """A model that reads ids on its source side too, as a translator does."""
+
+    source_embedding: nn.Embedding | None
+    """None where both sides share one."""
+    source_positions: Any
+
+
 def read(nodes: Nodes, ids: str, places: str, rows: Rows, *, model: WritesIds, side: str) -> str:
     """Vectors of ids with their positions, unless these are rotary; `tokens dim`."""
     source = side == "source"
@@ -53,8 +61,8 @@ def read(nodes: Nodes, ids: str, places: str, rows: Rows, *, model: WritesIds, s
     return nodes.op("Reshape", placed, nodes.whole(ALL, model.config.dim))
 
 
-def _translator(model: WritesIds) -> EncoderDecoder:
-    assert isinstance(model, EncoderDecoder), "only a translator reads ids on its source side"
+def _translator(model: WritesIds) -> ReadsIds:
+    assert isinstance(model, ReadsIds), "only a translator reads ids on its source side"
     return model
 
 
