@@ -9,8 +9,8 @@ from trimtab.config.given_path import RUN, path_text
 from trimtab.config.load import load_recipe
 from trimtab.export.quantized import Quantized, quantized_by
 from trimtab.export.targets import build_target
-from trimtab.export.write_export import ExportReport, GivenText
-from trimtab.tasks.classification.export import LabelExport
+from trimtab.export.write_export import GivenText
+from trimtab.tasks.task import Exported
 from trimtab.tasks.task_of import task_of
 
 
@@ -23,7 +23,7 @@ def export_model(
     reference: Path | str | None = None,
     tags: Sequence[str] = (),
     quantized: Quantized | str | None = None,
-) -> ExportReport | LabelExport:
+) -> Exported:
     """Writes `RUN`, `RUN@last` or `RUN@500` in the form of another library and proves it on 200 real lines.
 
     The lines are those of the run's validation sets, or of its corpora where it has none, or `source` and `reference`
@@ -34,7 +34,8 @@ def export_model(
     A language model is compared on 200 texts, of which `source` may name the file: by all logits, and by what both
     write greedily after the first half of a text.
 
-    A classifier with a pretrained encoder is compared by the probabilities of its labels.
+    A classifier with a pretrained encoder is compared by the probabilities of its labels, a recognizer by what it reads
+    in images of its sets, a detector by its scores and boxes.
 
     Raises InputError with every key of the recipe that prevents the export, before anything is written; RunFailed, with
     what differs, where the export does not pass, and then there is no folder.

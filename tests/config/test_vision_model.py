@@ -19,3 +19,10 @@ def test_a_preset_is_filled_and_what_is_written_beside_it_wins():
 def test_sizes_that_do_not_fit_are_refused(changes):
     with pytest.raises(ValidationError):
         VisionModel.model_validate({"preset": "tiny", **changes})
+
+
+def test_ctc_alone_needs_no_layers_of_a_decoder():
+    sizes = {"dim": 8, "heads": 2, "layers": 1, "feed_forward": 16}
+    assert VisionModel.model_validate({**sizes, "preset": None}).decoder_layers == 2
+    with pytest.raises(ValidationError, match="decoder_layers"):
+        VisionModel.model_validate({**sizes, "head": "both"})

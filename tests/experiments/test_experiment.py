@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.experiments.open_experiment import EXPERIMENTS, open_experiment
+from tests.experiments.test_stored_results import NOT_AS_PREDICTED
 
 QUICKEST = "accumulation_bias"
 
@@ -27,7 +28,8 @@ def test_an_experiment_runs_at_its_smallest_size_and_its_result_is_plain_json(
     assert list(result["seeds"]) == [str(experiment.seeds[0])]
     assert result["verdict"] == runner.verdict(experiment, result)
     lasting = [claim for claim in result["verdict"]["claims"] if "after 3 steps" not in claim["text"]]
-    assert [claim["text"] for claim in lasting if not claim["holds"]] == []
+    refuted = f"{name}.json" in NOT_AS_PREDICTED
+    assert refuted or [claim["text"] for claim in lasting if not claim["holds"]] == []
     said = capsys.readouterr().out
     assert all(claim["text"] in said for claim in result["verdict"]["claims"])
 

@@ -44,7 +44,7 @@ def export(
 ) -> None:
     """Export a model for another library and verify it on 200 real lines; exit code 1 if the outputs differ."""
     print(
-        f"exporting {run} for {to}; the comparison with it on 200 lines may take minutes on a CPU",
+        f"exporting {run} for {to}; the comparison with it on real lines or images may take minutes on a CPU",
         file=sys.stderr,
     )
     from trimtab.export.quantized import MOST_LOSS, Quantized

@@ -150,6 +150,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab export runs/my --to ctranslate2 --out my_ct2",
         "trimtab export runs/my --to hf --out my_hf",
         "trimtab export runs/lora --to peft --out adapter",
+        "trimtab export runs/ocr --to onnx --out reader",
     ),
     "shortlist": (
         "trimtab shortlist runs/my --out my.shortlist",

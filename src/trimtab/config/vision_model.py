@@ -88,6 +88,8 @@ class VisionModel(ModelSettings):
     @model_validator(mode="before")
     @classmethod
     def _fill_preset(cls, value: Any) -> Any:
+        if isinstance(value, dict) and value.get("head", "ctc") == "ctc" and value.get("preset") is None:
+            value = {"decoder_layers": 2, **value}  # there is no decoder that they could be of
         return filled_from_preset(value, VISION_PRESETS)
 
     @model_validator(mode="after")

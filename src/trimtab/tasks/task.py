@@ -160,6 +160,29 @@ class ExampleLosses:
     """Targets that count, int64."""
 
 
+@runtime_checkable
+class Exported(Protocol):
+    """What an export wrote and how it was proven."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        ...
+
+    @property
+    def gate(self) -> Any:
+        """What the proof saw; it has `passed`."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        ...
+
+    def render(self) -> str:
+        """Lines for people."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
     """How the validation sets of a task are scored."""
@@ -256,7 +279,7 @@ class Task:
     take_weights: Callable[..., str] = no_warm_start
     """`(old, datasets, model, *, name)`: puts the weights of what `load_predictor` gave into this model, and says what
     fitted."""
-    export: Callable[..., Any] = no_export
+    export: Callable[..., Exported] = no_export
     """`(run, target, out, *, given, quantized)`: writes the model of a run in the form of another library, proves it on
     real text, and gives the report. Raises InputError for what cannot be exported, before anything is written;
     RunFailed where the proof fails, and then there is no folder."""

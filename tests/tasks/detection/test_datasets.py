@@ -69,3 +69,15 @@ def test_categories_are_kept_in_the_run_and_others_are_refused(tmp_path, own_cac
     place.write_text(place.read_text().replace('"blue"', '"green"'))
     with pytest.raises(InputError, match="not the categories that the run began with"):
         reopened(tmp_path)
+
+
+def test_validation_images_that_cannot_be_read_are_all_named_before_the_run(tmp_path):
+    box_sources(tmp_path)
+    for number, content in ((0, b"<svg/>"), (1, b"")):
+        (tmp_path / "dev" / "images" / f"{number}.png").write_bytes(content)
+    with pytest.raises(InputError) as error:
+        reopened(tmp_path)
+    told = str(error.value)
+    assert "begins with b'<svg/>'" in told
+    assert "2 of " in told
+    assert "an empty file" in told

@@ -98,6 +98,25 @@ def test_what_is_no_image_says_why(raw, reason):
     assert error.value.reason == reason
 
 
+@pytest.mark.parametrize(
+    ("raw", "told"),
+    [(b"", "an empty file"), (b"no image", "begins with b'no image'"), (b"<svg/>", "begins with b'<svg/>'")],
+)
+def test_what_no_format_reads_is_shown_with_the_formats_that_are_read(raw, told, tmp_path):
+    (tmp_path / "a.png").write_bytes(raw)
+    for source in (raw, tmp_path / "a.png"):
+        with pytest.raises(BadImage, match="PNG, JPEG, TIFF") as error:
+            load_image(source, GREY)
+        assert error.value.found.startswith(told)
+
+
+def test_an_animation_is_read_by_its_first_picture_and_a_photograph_of_several_is_opened():
+    first, second = gradient("L"), Image.new("L", (20, 10), 0)
+    for form in ("GIF", "WEBP", "TIFF", "MPO"):
+        raw = encoded(first.convert("RGB"), form, save_all=True, append_images=[second.convert("RGB")])
+        assert np.asarray(load_image(raw, GREY))[:, 17].mean() > 180, form
+
+
 def test_a_path_that_is_not_there_and_a_folder_say_why(tmp_path):
     for path, reason in ((tmp_path / "a.png", "no such image"), (tmp_path, "unreadable image")):
         with pytest.raises(BadImage, match=reason):

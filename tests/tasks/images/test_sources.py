@@ -95,6 +95,13 @@ def test_a_folder_without_a_list_and_a_path_that_is_none_are_refused(tmp_path):
             image_files([path])
 
 
+def test_a_folder_as_data_render_writes_it_gives_its_images(tmp_path):
+    (tmp_path / "images").mkdir()
+    (tmp_path / "labels.tsv").write_text("images/a.png\ta\n")
+    (tmp_path / "images" / "a.png").write_bytes(b"")
+    assert image_files([tmp_path]) == [tmp_path / "images" / "a.png"]
+
+
 def test_other_images_or_texts_are_another_corpus(tmp_path, own_cache):
     labels = as_tsv(tmp_path / "set")
     before = opened(labels).fingerprint

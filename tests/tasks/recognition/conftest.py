@@ -2,6 +2,7 @@ import pytest
 
 from tests.image_run import image_recipe, image_sources
 from tests.shared_folder import shared_folder
+from trimtab.exporting import export_model
 from trimtab.launch import train
 
 
@@ -26,3 +27,10 @@ def image_run(own_cache, tmp_path_factory):
         train(image_recipe(folder, **{"model.head": "both"}), out=folder / "run")
 
     return shared_folder(tmp_path_factory, "images_trained", make) / "run"
+
+
+@pytest.fixture(scope="session")
+def exported(image_run, tmp_path_factory):
+    """The folder of that run, exported for ONNX Runtime, and the report."""
+    out = tmp_path_factory.mktemp("exported") / "out"
+    return out, export_model(image_run, to="onnx", out=out)

@@ -162,9 +162,9 @@ def _export(recipe: "Recipe") -> Iterator[Complaint]:
     if recipe.export:
         yield Complaint(
             path="export",
-            what="no export target supports recognition yet",
+            what="recognizers are not exported at the end of a run",
             got=", ".join(recipe.export),
-            fix="remove it",
+            fix="remove it, and run `trimtab export RUN --to onnx` after the run",
         )
 
 

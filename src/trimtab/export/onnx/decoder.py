@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from trimtab.export.onnx.front import ALL, hidden_unless, positions_between, read, rotary
+from trimtab.export.onnx.front import ALL, WritesIds, hidden_unless, positions_between, read, rotary
 from trimtab.export.onnx.layers import (
     Rows,
     attend,
@@ -21,10 +21,9 @@ from trimtab.export.onnx.layers import (
 from trimtab.export.onnx.nodes import Nodes
 from trimtab.export.onnx.rounded import linear, multiplied
 from trimtab.model.block import DecoderBlock
-from trimtab.model.encoder_decoder import EncoderDecoder
 
 
-def decoder_graph(nodes: Nodes, model: EncoderDecoder) -> Any:
+def decoder_graph(nodes: Nodes, model: WritesIds) -> Any:
     """`tokens`, `rows width length`, behind `past.{layer}.keys` and `.values`, `hypotheses kv_heads past size`, to
     float32 `logits`, `rows width length vocabulary`, and `present.{layer}.*`, longer by `length`.
 

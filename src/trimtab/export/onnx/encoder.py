@@ -31,7 +31,7 @@ def encoder_graph(nodes: Nodes, model: EncoderDecoder) -> Any:
     bias = hidden_unless(nodes, nodes.op("Unsqueeze", real, nodes.whole(1, 2)))
     for number, block in enumerate(model.encoder.blocks):
         assert isinstance(block, EncoderBlock)
-        x = _layer(nodes, x, block, rows, bias=bias, name=f"encoder.{number}")
+        x = encoder_layer(nodes, x, block, rows, bias=bias, name=f"encoder.{number}")
     memory = norm(nodes, x, model.encoder.norm, "encoder.norm")
     for number, block in enumerate(model.decoder.blocks):
         assert isinstance(block, DecoderBlock)
@@ -42,7 +42,8 @@ def encoder_graph(nodes: Nodes, model: EncoderDecoder) -> Any:
     return nodes.model("encoder")
 
 
-def _layer(nodes: Nodes, x: str, block: EncoderBlock, rows: Rows, *, bias: str, name: str) -> str:
+def encoder_layer(nodes: Nodes, x: str, block: EncoderBlock, rows: Rows, *, bias: str, name: str) -> str:
+    """The residual path after a layer; `bias` is added to the scores of attention."""
     norms = {"module": block.norm_attention, "name": f"{name}.norm_attention"}
     asked, keys, values = project(
         nodes, enter(nodes, x, block.residual, **norms), block.attention, rows, f"{name}.attention"

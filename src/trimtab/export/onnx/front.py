@@ -1,26 +1,55 @@
 """What comes before the layers of both graphs: places of tokens, their positions, and what attention may not see."""
 
 import math
+from typing import Any, Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from trimtab.export.onnx.layers import Rows
 from trimtab.export.onnx.nodes import Nodes
 from trimtab.export.onnx.rounded import embedded
-from trimtab.model.encoder_decoder import EncoderDecoder
 
 ALL = -1
 """What is left, as a size."""
 
 
-def read(nodes: Nodes, ids: str, places: str, rows: Rows, *, model: EncoderDecoder, side: str) -> str:
+@runtime_checkable
+class WritesIds(Protocol):
+    """A model whose decoder is written as a graph: a translator, or another that has a translator's decoder."""
+
+    embedding: nn.Embedding
+    output: nn.Embedding | None
+    """The output matrix; None where it is that of the embeddings."""
+    config: Any
+    target_positions: Any
+    decoder: Any
+    num_ids: int
+
+    @property
+    def output_matrix(self) -> Float[Tensor, "rows dim"]:
+        """What scores ids."""
+        ...
+
+
+@runtime_checkable
+class ReadsIds(Protocol):
+    """A model that reads ids on its source side too, as a translator does."""
+
+    source_embedding: nn.Embedding | None
+    """None where both sides share one."""
+    source_positions: Any
+
+
+def read(nodes: Nodes, ids: str, places: str, rows: Rows, *, model: WritesIds, side: str) -> str:
     """Vectors of ids with their positions, unless these are rotary; `tokens dim`."""
     source = side == "source"
-    own = model.source_embedding if source else None
+    own = _translator(model).source_embedding if source else None
     table, name = (model.embedding, "embedding") if own is None else (own, "source_embedding")
     size = model.num_ids if own is None else len(own.weight)
     x = embedded(nodes, nodes.op("Reshape", ids, nodes.whole(ALL)), table.weight[:size], name)
-    positions = model.source_positions if source else model.target_positions
+    positions = _translator(model).source_positions if source else model.target_positions
     table = positions.table()
     if table is None:
         return x
@@ -32,10 +61,16 @@ def read(nodes: Nodes, ids: str, places: str, rows: Rows, *, model: EncoderDecod
     return nodes.op("Reshape", placed, nodes.whole(ALL, model.config.dim))
 
 
-def rotary(nodes: Nodes, places: str, *, model: EncoderDecoder, side: str) -> tuple[str, str] | None:
+def _translator(model: WritesIds) -> ReadsIds:
+    assert isinstance(model, ReadsIds), "only a translator reads ids on its source side"
+    return model
+
+
+def rotary(nodes: Nodes, places: str, *, model: WritesIds, side: str) -> tuple[str, str] | None:
     """Cosines and sines of places, `length half`, in float32; none where positions are not rotary."""
     name = f"{side}_turns"
-    table = (model.source_positions if side == "source" else model.target_positions).rotary_table()
+    positions = _translator(model).source_positions if side == "source" else model.target_positions
+    table = positions.rotary_table()
     if table is None:
         return None
     found = nodes.op("Gather", nodes.weight(name, lambda: table.float()), places)

@@ -77,7 +77,10 @@ def onnx_type(dtype: torch.dtype) -> int:
     return {
         torch.float32: TensorProto.FLOAT,
         torch.float16: TensorProto.FLOAT16,
+        torch.float64: TensorProto.DOUBLE,
+        torch.uint8: TensorProto.UINT8,
         torch.int8: TensorProto.INT8,
+        torch.int32: TensorProto.INT32,
         torch.int64: TensorProto.INT64,
         torch.bool: TensorProto.BOOL,
     }[dtype]

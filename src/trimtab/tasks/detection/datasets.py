@@ -1,6 +1,6 @@
 """The data of a run, opened: images with their boxes, the categories, the validation sets."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -20,7 +20,7 @@ from trimtab.tasks.detection.categories import Categories, prepare_categories
 from trimtab.tasks.detection.letterbox import Letterbox, centered
 from trimtab.tasks.detection.sources import BoxCorpus, corpus_of, read_annotations
 from trimtab.tasks.images.feed import ImageFeed, ImagePlace
-from trimtab.tasks.images.pixels import BadImage, from_row, to_row
+from trimtab.tasks.images.pixels import BadImage, check_header, from_row, to_row, unreadable
 from trimtab.tasks.recipe_files import fingerprints_of, of_training, of_validation, open_each
 
 TOO_MANY = "more boxes than model.queries"
@@ -210,6 +210,7 @@ def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress)
     stages = plan_stages(recipe.data, corpora, seed=recipe.data_seed)
     feed = BoxFeed(stages.mixtures[0], corpora, reader)
     sets = {name: BoxSet(name, corpus, reader) for name, (_, corpus) in of_validation(recipe, opened).items()}
+    check_validation_images(sets.values())
     return BoxDatasets(corpora, categories, reader, feed, stages, sets, first_examples(feed, stages))
 
 
@@ -225,6 +226,21 @@ def check_boxes(corpora: Sequence[BoxCorpus]) -> None:
         allowed="at least one box with an area inside its image",
         fix="correct the list: COCO has left, top, width and height in pixels; YOLO center and size from 0 to 1",
     )
+
+
+def check_validation_images(sets: Iterable[BoxSet]) -> None:
+    """InputError with the images of validation sets whose beginning cannot be read or says a wrong size: the first
+    evaluation would fail, maybe hours later. What is damaged further on is seen only when they are read."""
+    for valid in sets:
+        bad = list[tuple[str, BadImage]]()
+        for line in range(valid.rows):
+            try:
+                check_header(valid.corpus.annotations.images[line], valid.reader.canvas.reading)
+            except BadImage as error:
+                bad.append((valid.corpus.place(line), error))
+        if bad:
+            fix = "repair the image, or take it out of the list"
+            raise unreadable(bad, key=f"data.valid.{valid.name}", count=valid.rows, fix=fix)
 
 
 def check_queries(opened: dict[str, BoxCorpus], queries: int) -> None:

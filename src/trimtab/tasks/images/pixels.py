@@ -2,17 +2,20 @@
 
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from trimtab.config.images import ImageConfig
 from trimtab.errors import InputError, Problem
 
-FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM", "JPEG2000", "MPO", "TGA")
-"""What is opened: no format that runs a program, as EPS does, and none that is drawn."""
+FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM", "JPEG2000", "TGA")
+"""What is opened, as far as Pillow was built with it: no format that runs a program, as EPS does, and none that is
+drawn."""
 LEAST_SIDE = 2
 """Pixels; nothing can be read in fewer."""
 MOST_NAMED = 10
@@ -51,24 +54,55 @@ def load_image(source: Path | bytes, config: ImageConfig) -> Image.Image:
     Raises BadImage for what is no image, damaged, of more than `config.max_pixels` (before it is decompressed), or
     smaller than 2 pixels.
     """
+    with opening(source, config) as image:
+        return in_channels(ImageOps.exif_transpose(image), config)
+
+
+def check_header(source: Path | bytes, config: ImageConfig) -> None:
+    """Raises BadImage for what `load_image` would refuse by its first bytes alone, without reading the pixels."""
+    with opening(source, config):
+        pass
+
+
+@contextmanager
+def opening(source: Path | bytes, config: ImageConfig) -> Generator[Image.Image, None, None]:
+    """An image of a size that is allowed, of which the header is read; whatever goes wrong inside is a BadImage."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # Pillow's own, weaker, words on decompression bombs and damaged metadata
+            # Pillow's own, weaker, words on decompression bombs and damaged metadata
+            warnings.simplefilter("ignore")
             stream = io.BytesIO(source) if isinstance(source, bytes) else source
-            with Image.open(stream, formats=FORMATS) as image:
+            with Image.open(stream, formats=openable()) as image:
                 check_size(image.width, image.height, config)
-                return in_channels(ImageOps.exif_transpose(image), config)
+                yield image
     except BadImage:
         raise
     except Image.DecompressionBombError as error:
         raise BadImage("too many pixels", str(error)) from None
     except FileNotFoundError:
         raise BadImage("no such image", str(source)) from None
+    except UnidentifiedImageError:
+        raise BadImage(
+            "unreadable image", f"{beginning(source)}; opened are {', '.join(openable())}"
+        ) from None
     except Exception as error:  # decoders raise errors of any kind on damaged files
         said = (str(error).splitlines() or [""])[0][:200]
         raise BadImage("unreadable image", f"{type(error).__name__}: {said}") from None
+
+
+@cache
+def openable() -> tuple[str, ...]:
+    """The formats that this build of Pillow opens; it raises KeyError for others that it is asked to try."""
+    Image.init()
+    return tuple(each for each in FORMATS if each in Image.OPEN)
+
+
+def beginning(source: Path | bytes) -> str:
+    """What the first bytes of a file look like, so that a text or a drawing under another name is recognized."""
+    if isinstance(source, Path):
+        with open(source, "rb") as file:
+            source = file.read(24)
+    return f"begins with {source[:24]!r}" if source else "an empty file"
 
 
 def check_size(width: int, height: int, config: ImageConfig) -> None:
@@ -123,7 +157,10 @@ def fitted(image: Image.Image, config: ImageConfig, *, squeeze: bool = True) -> 
         if config.too_wide == "drop" and not squeeze:
             raise BadImage("too wide", f"{width} pixels at height {height}")
         width = config.widest
-    return image.resize((width, height), Image.Resampling.BICUBIC)
+    # Width first, each side by itself: versions of Pillow differ in which they resize first, and so by a level here and
+    # there. `recognition.onnx_pixels` computes the same pixels.
+    wide = image.resize((width, image.height), Image.Resampling.BICUBIC)
+    return wide.resize((width, height), Image.Resampling.BICUBIC)
 
 
 def padded(image: Image.Image, multiple: tuple[int, int]) -> np.ndarray:

@@ -136,6 +136,11 @@ class ImageCorpus:
         """File and line, or the image."""
         return self.corpus.place(line)
 
+    def place_of_image(self, line: int) -> str:
+        """File and line with the name of the image, or the image."""
+        place, name = self.place(line), Path(self.pair(line)[0]).name
+        return place if place.endswith(name) else f"{place}: {name}"
+
     def line_number(self, line: int) -> int:
         """The number of a line in its file, from 1."""
         return self.corpus.line_number(line)
@@ -293,7 +298,9 @@ def image_files(given: Sequence[Path]) -> list[Path]:
     for path in given:
         if path.is_dir():
             with reading(path):
-                inside = sorted(each for each in path.iterdir() if each.suffix.lower() in IMAGE_SUFFIXES)
+                # As `trimtab data render` and docTR have them.
+                place = path / "images" if (path / "images").is_dir() else path
+                inside = sorted(each for each in place.iterdir() if each.suffix.lower() in IMAGE_SUFFIXES)
             if not inside:
                 raise input_error(
                     f"{path}: a folder without images",

@@ -216,7 +216,7 @@ def read_set(name: str, corpus: ImageCorpus, reader: ImageReader, *, key: str, s
                 raise image
             row, found = reader.rows(image, text, None)
         except BadImage as error:
-            bad.append((corpus.place(line), error))
+            bad.append((corpus.place_of_image(line), error))
             continue
         images.append(row)
         texts.append(reader.charset.normalize(text))

@@ -80,6 +80,7 @@ class LineReader(Transformer):
         self.config, self.grid = config, grid
         self.vision = VisionEncoder(config, channels=channels, rows=grid[0], columns=grid[1])
         self.ctc = ColumnHead(config.dim, num_ids) if config.has_ctc else None
+        self.output = None
         if config.has_decoder:
             self.embedding = nn.Embedding(-(-num_ids // 64) * 64, config.dim)
             sizes = Sizes(max_positions, config.dim, config.heads, 1.0, math.sqrt(config.dim))

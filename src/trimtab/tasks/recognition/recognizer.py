@@ -102,14 +102,15 @@ class Recognizer:
         nothing = Ragged.of([[self.charset.end]] * len(rows))
         device = next(self.model.parameters()).device
         found = list[Reading]()
-        for batch in cut(images, nothing, self._shape(device), start=self.charset.start):
+        for batch in cut(images, nothing, self.batch_shape(device), start=self.charset.start):
             found += read_batch(
                 self.model, batch.to(device), self.charset, head=self.head, most=self.recipe.data.max_tokens
             )
         back = dict(zip(order, found, strict=True))
         return [back[number] for number in range(len(rows))]
 
-    def _shape(self, device: torch.device) -> BatchShape:
+    def batch_shape(self, device: torch.device) -> BatchShape:
+        """How many images are read at once on a device."""
         height, width = largest(self.recipe)
         patch = self.reader.patch
         return BatchShape(

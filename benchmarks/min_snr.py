@@ -1,0 +1,111 @@
+"""Does Min-SNR weighting make better digits after few steps, for models that predict the noise, and v?
+
+    python benchmarks/min_snr.py --data DIR --out min_snr.json [--steps 1000] [--side-by-side]
+
+DIR is what `diffusion_data.py` wrote. Each arm is `diffusion.py` with another prediction or weighting, of three seeds;
+lengths are in steps, so that arms may run side by side on one card. The measure is how many of 1,000 samples without
+guidance a classifier of real digits reads as the class that was asked for, in percent, by the last averaged weights.
+`PREDICTIONS` were written before the first run and are judged as `docs/how_to/lab.md` says. With `--dry-run`,
+everything runs with a tiny model on a CPU.
+"""
+
+import argparse
+import copy
+import json
+import statistics
+from functools import partial
+
+import side_by_side
+from diffusion import train_and_read
+from record import Record
+
+SEEDS = (1, 2, 3)
+ARMS = ("epsilon, none", "epsilon, min_snr", "v, none", "v, min_snr")
+PREDICTIONS = (
+    # arm, than, expected, margin in points, why
+    (
+        "epsilon, min_snr",
+        "epsilon, none",
+        "better",
+        1.0,
+        "arXiv 2303.09556: 3.4 times fewer steps to the same FID",
+    ),
+    ("v, min_snr", "v, none", "same", 1.0, "v weighs times more evenly by itself"),
+)
+MEASURE = "last, guidance 1"
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--preset", default="tiny")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--dry-run", action="store_true")
+    side_by_side.add_options(parser)
+    args = parser.parse_args()
+    names = [f"{arm}, seed {seed}" for seed in SEEDS for arm in ARMS]
+    keys = ("arm", "than", "expect", "margin", "because")
+    record = Record(
+        args.out,
+        question="How many digits are read as their class after few steps, with and without Min-SNR",
+        steps=args.steps,
+        preset=args.preset,
+        predictions=[dict(zip(keys, each, strict=True)) for each in PREDICTIONS],
+    )
+    works = {name: partial(one, args, name) for name in names}
+
+    def conclude():
+        record.result["verdict"] = verdict(record.arms)
+
+    side_by_side.do_arms(args, record, works, conclude=conclude)
+    print(json.dumps(record.result.get("verdict"), indent=1))
+
+
+def one(args, name):
+    prediction, weighting, seed = name.replace("seed ", "").split(", ")
+    told = copy.copy(args)
+    told.prediction, told.weighting, told.seed = prediction, weighting, int(seed)
+    told.what, told.run, told.pictures, told.minutes = "digits", None, None, 0.0
+    told.guidance, told.samples = [1.0], 1000
+    found = train_and_read(told)
+    return {key: value for key, value in found.items() if key != "curve"}
+
+
+def verdict(arms):
+    """The mean of each arm, and what the numbers say of each prediction."""
+    from trimtab.lab.experiment import Prediction
+    from trimtab.lab.statistics import holm, paired
+    from trimtab.lab.verdict import Comparison
+
+    score = {name: 100 * arm["samples"][MEASURE]["read_as_their_class"] for name, arm in arms.items()}
+    means = {
+        arm: round(statistics.fmean(there), 2)
+        for arm in ARMS
+        if (there := [score[f"{arm}, seed {seed}"] for seed in SEEDS if f"{arm}, seed {seed}" in score])
+    }
+    found = []
+    for arm, than, expect, margin, because in PREDICTIONS:
+        seeds = [seed for seed in SEEDS if {f"{arm}, seed {seed}", f"{than}, seed {seed}"} <= score.keys()]
+        if len(seeds) >= 2:
+            gains = [score[f"{arm}, seed {seed}"] - score[f"{than}, seed {seed}"] for seed in seeds]
+            told = Prediction(arm=arm, than=than, expect=expect, margin=margin, because=because)
+            found.append(Comparison(told, tuple(seeds), tuple(gains), paired(gains)))
+    corrected = holm([each.result.p for each in found])
+    judged = [
+        {
+            "arm": each.prediction.arm, "than": each.prediction.than, "expect": each.prediction.expect,
+            "gains": [round(gain, 2) for gain in each.differences], "mean": round(each.result.mean, 2),
+            "interval": [round(each.result.low, 2), round(each.result.high, 2)],
+            "p": round(p, 4), "outcome": each.outcome(p=p),
+        }
+        for each, p in zip(found, corrected, strict=True)
+    ]  # fmt: skip
+    return {"mean_read_as_their_class": means, "predictions": judged}
+
+
+if __name__ == "__main__":
+    main()
