@@ -8,6 +8,7 @@ from trimtab.config.export_targets import obstacles
 from trimtab.config.fitting import fitting_warmup
 from trimtab.config.mixing import mixing_contradictions
 from trimtab.config.moving_average import moving_average_contradictions
+from trimtab.config.mup import mup_contradictions
 from trimtab.config.reserved import reserved_tags
 from trimtab.config.run import Recipe
 from trimtab.config.sharding import sharding_contradictions
@@ -40,6 +41,7 @@ def contradictions(recipe: Recipe) -> list[Complaint]:
         _noise,
         _module,
         _output_multiplier,
+        mup_contradictions,
         _recorded,
         moving_average_contradictions,
         sharding_contradictions,

@@ -90,6 +90,11 @@ class EncoderDecoderModel(ModelSettings):
     """One matrix for source, target and output; one for target and output (arXiv 1608.05859) and a separate one for the
     source; or three. With `data.source_tokenizer` the source needs a separate one."""
 
+    mup_base_dim: int | None = Field(default=None, ge=8, le=65536)
+    """Width of a smaller model whose learning rate this one takes over: muP (arXiv 2203.03466, table 8). It sets
+    `learning_rate_multipliers` by dim / mup_base_dim, so that the best learning rate does not depend on dim. Keep
+    the size of heads (dim / heads) and feed_forward / dim as they are in the smaller model."""
+
     warm_start: str | None = None
     """Start from the weights of another run, `RUN`, `RUN@last` or `RUN@500`, with a fresh optimizer at step 0. What
     `model` and `data.tokenizer` leave out is as in that run, except for dropout. The model must be the same except for
