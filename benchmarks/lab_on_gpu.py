@@ -6,9 +6,9 @@
 
 `pack` takes what the other machine needs: the code, the corpora that the experiments read, the records of runs made
 before (runs/lab, the results beside the experiments, and files that `run` wrote), and packages from a folder of wheels.
-`run` trains there what is missing, best value first (ORDER), writes `--out` after each run, whole or not at all, and ends
-by itself after `--minutes`; the next call continues. `unpack` puts the records into runs/lab and finished results beside
-their experiments. `run --scale tiny --device cpu --seeds 2` tries it without a GPU.
+`run` trains there what is missing, best value first (ORDER), writes `--out` after each run, whole or not at all, and
+ends by itself after `--minutes`; the next call continues. `unpack` puts the records into runs/lab and finished results
+beside their experiments. `run --scale tiny --device cpu --seeds 2` tries it without a GPU.
 """
 
 import argparse

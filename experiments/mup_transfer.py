@@ -125,7 +125,8 @@ def regret(result: Mapping[str, Any], arm: str, *, when: str, at_most: bool) -> 
     lost = losses[best(result, arm, NARROW)] - min(losses)
     word = "at most" if at_most else "more than"
     return Claim(
-        f"{when} {arm}: the rate of width {NARROW} costs width {WIDE} {lost:.3f} nats a byte, predicted {word} {MARGIN}",
+        f"{when} {arm}: the rate of width {NARROW} costs width {WIDE} {lost:.3f} nats a byte, predicted {word} "
+        f"{MARGIN}",
         (lost <= MARGIN) == at_most,
     )
 
