@@ -73,7 +73,7 @@ def stream_of(x: Tensor) -> Stream:
 
 def layout_of(x: Tensor) -> Any:
     """That of the sentence."""
-    return sequence_layout(stream_of(x), padded=False)
+    return sequence_layout(stream_of(x), padded=True)
 
 
 def decide(result: Mapping[str, Any]) -> Sequence[Claim]:
