@@ -118,10 +118,11 @@ def _digest(path: Path, _size: int, _changed_ns: int) -> str:
 def recipe_of(loaded: Loaded, arm: str, *, scale: str | None = None) -> tuple[Path, dict[str, Any]]:
     """The recipe that an arm starts from, and its overrides by dotted key."""
     experiment: Experiment = loaded.experiment
-    own = dict(experiment.arms[arm])
+    own, quick = dict(experiment.arms[arm]), dict(experiment.quick if scale == TINY else {})
     name = str(own.pop(RECIPE, experiment.scale))
+    instead = str(quick.pop(RECIPE, scale))
     if scale is not None:
-        name = scale if name == experiment.scale else f"{scale}{name.removeprefix(experiment.scale)}"
+        name = instead if name == experiment.scale else f"{scale}{name.removeprefix(experiment.scale)}"
     path = loaded.scales / f"{name}.yaml"
     if not path.is_file():
         known = sorted(each.stem for each in loaded.scales.glob("*.yaml"))
@@ -131,7 +132,7 @@ def recipe_of(loaded: Loaded, arm: str, *, scale: str | None = None) -> tuple[Pa
             allowed=", ".join(known) or f"recipes in {loaded.scales}",
             fix=did_you_mean(nearest_words(name, known)[:1]) or f"write {path}",
         )
-    return path, {**experiment.common, **own, **(experiment.quick if scale == TINY else {})}
+    return path, {**experiment.common, **own, **quick}
 
 
 def _of_arm(error: InputError, loaded: Loaded, arm: str) -> Iterator[Problem]:
