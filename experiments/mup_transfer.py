@@ -36,6 +36,7 @@ RECIPE = """
 task: language_model
 data: {train: [{text: none}]}
 model: {kind: decoder, layers: 2}
+length: 80 steps
 """
 
 
