@@ -83,7 +83,7 @@ def trained(text: Tensor, dim: int, base: int | None, rate: float, *, seed: int,
             learning_rate=rate * min((step + 1) / WARMUP, falling), skip=torch.tensor(not loss.isfinite())
         )
         model.zero_grad()
-        losses.append(float(loss))
+        losses.append(loss.item())
     mean = math.fsum(losses[-LAST:]) / len(losses[-LAST:])
     return min(mean, math.log(IDS)) if math.isfinite(mean) else math.log(IDS)
 
