@@ -1,5 +1,5 @@
 """Writes docs/rules/ and docs/tips.md from the rules, the guards and the tips, docs/recipe.md from the settings,
-and docs/lab.md with its plots from the results of the experiments.
+and docs/lab.md with its plots and the table in README.md from the results of the experiments.
 
 python tools/write_pages.py
 """
@@ -9,14 +9,16 @@ from pathlib import Path
 from trimtab.checks.say.pages import PAGES_FOLDER
 from trimtab.checks.say.site import generated_pages
 from trimtab.config.reference import REFERENCE_PAGE, reference_page
-from trimtab.lab.page import lab_pages
+from trimtab.lab.page import lab_pages, readme_with_rows
 
 ROOT = Path(__file__).parent.parent
 
 
 def main() -> None:
     """Writes what differs, and takes away pages of rules that are gone."""
-    pages = {**generated_pages(), REFERENCE_PAGE: reference_page(), **lab_pages(ROOT / "experiments")}
+    experiments = ROOT / "experiments"
+    pages = {**generated_pages(), REFERENCE_PAGE: reference_page(), **lab_pages(experiments)}
+    pages["README.md"] = readme_with_rows((ROOT / "README.md").read_text(encoding="utf-8"), experiments)
     for name, text in pages.items():
         path = ROOT / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
