@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 from trimtab.config.complaint import Complaint
+from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.documents import document_contradictions
 from trimtab.config.export_targets import obstacles
 from trimtab.config.fitting import fitting_warmup
 from trimtab.config.mixing import mixing_contradictions
+from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.moving_average import moving_average_contradictions
 from trimtab.config.mup import mup_contradictions
 from trimtab.config.reserved import reserved_tags
@@ -39,6 +41,7 @@ def contradictions(recipe: Recipe) -> list[Complaint]:
         _two_vocabularies,
         weight_contradictions,
         _noise,
+        _shift,
         _module,
         _output_multiplier,
         mup_contradictions,
@@ -219,6 +222,26 @@ def _noise(recipe: Recipe) -> Iterator[Complaint]:
             allowed="`task: language_model`",
             fix="leave it out, or use `model.dropout`",
         )
+
+
+def _shift(recipe: Recipe) -> Iterator[Complaint]:
+    shift, model = recipe.step.position_shift, recipe.model
+    if shift is None:
+        return
+    if not isinstance(model, EncoderDecoderModel | DecoderModel):
+        got, allowed = f"model.kind: {model.kind}", "kind: encoder_decoder or decoder"
+    elif not all(each.adds_vectors for each in model.all_position_settings):
+        kinds = " and ".join(dict.fromkeys(each.kind for each in model.all_position_settings))
+        got, allowed = f"positions: {kinds}", "sinusoidal or learned positions"
+    else:
+        return
+    yield Complaint(
+        path="step.position_shift",
+        what="only positions that are added to the embeddings of a text model can be shifted",
+        got=got,
+        allowed=allowed,
+        fix="leave it out, since relative positions do not depend on where a text begins",
+    )
 
 
 def _module(recipe: Recipe) -> Iterator[Complaint]:

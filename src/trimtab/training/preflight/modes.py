@@ -37,11 +37,15 @@ def not_as_said(parts: Checked, pack: Batch, evaluated: torch.Tensor, *, bound: 
     """What is wrong with dropout in training. Compiled code rounds otherwise than the modules behind it, so what is
     compared with an evaluation comes from these."""
     dropout = parts.recipe.model.dropout
-    if dropout or parts.recipe.step.neftune_alpha is not None:
+    step = parts.recipe.step
+    if dropout or step.neftune_alpha is not None or step.position_shift is not None:
         first, second = (hidden_in_training(parts, pack, seed=seed) for seed in (1, 2))
         if difference(second, first) > bound:
             return None
-        what = f"dropout is {dropout:g}" if dropout else "noise is added to the embeddings"
+        noise = (
+            "noise is added to the embeddings" if step.neftune_alpha is not None else "positions are shifted"
+        )
+        what = f"dropout is {dropout:g}" if dropout else noise
         return f"{what}, and two passes in training with different seeds agree"
     if getattr(parts.model, "batch_statistics", None) is not None:
         return None  # live batch norm: a pass in training differs, as it should
