@@ -42,6 +42,7 @@ def contradictions(recipe: Recipe) -> list[Complaint]:
         weight_contradictions,
         _noise,
         _shift,
+        _stochastic_depth,
         _module,
         _output_multiplier,
         mup_contradictions,
@@ -244,6 +245,18 @@ def _shift(recipe: Recipe) -> Iterator[Complaint]:
     )
 
 
+def _stochastic_depth(recipe: Recipe) -> Iterator[Complaint]:
+    chance, model = recipe.step.stochastic_depth, recipe.model
+    if chance is not None and not isinstance(model, EncoderDecoderModel | DecoderModel):
+        yield Complaint(
+            path="step.stochastic_depth",
+            what="not for this kind of model",
+            got=f"{chance:g}, with model.kind: {model.kind}",
+            allowed="kind: encoder_decoder or decoder",
+            fix="leave it out, or use `model.dropout`",
+        )
+
+
 def _module(recipe: Recipe) -> Iterator[Complaint]:
     """What a module of transformers, whose rows are padded to many shapes, does not do."""
     if not isinstance(recipe.model, TransformersModel):
@@ -275,6 +288,8 @@ def _recorded(recipe: Recipe) -> Iterator[Complaint]:
         return  # those say so themselves
     if step.gradients == "released":
         other, why = "gradients: released", "updates within the backward pass are not recorded"
+    elif step.recompute == "block" and step.stochastic_depth is not None:
+        other, why = "recompute: block", "sub-layers that are skipped by chance again cannot be recorded"
     elif step.recompute == "block" and recipe.model.dropout > 0:
         other, why = "recompute: block", "dropout that is drawn again cannot be recorded"
     else:

@@ -8,6 +8,7 @@ import torch
 
 from trimtab.config.run import Recipe
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.model.block import set_stochastic_depth
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.kinds import ContinuesTexts, Model, model_of
@@ -135,6 +136,9 @@ def build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.dev
         )
     if isinstance(model, EncoderDecoder | DecoderOnly):
         model.position_shift = shift
+        for stack in (getattr(model, "encoder", None), model.decoder):
+            if stack is not None and recipe.step.stochastic_depth is not None:
+                set_stochastic_depth([*stack.blocks], most=recipe.step.stochastic_depth)
     return with_noise_of(recipe, model).to(device)
 
 

@@ -38,14 +38,17 @@ def not_as_said(parts: Checked, pack: Batch, evaluated: torch.Tensor, *, bound: 
     compared with an evaluation comes from these."""
     dropout = parts.recipe.model.dropout
     step = parts.recipe.step
-    if dropout or step.neftune_alpha is not None or step.position_shift is not None:
+    others = {
+        "noise is added to the embeddings": step.neftune_alpha,
+        "positions are shifted": step.position_shift,
+        "sub-layers are skipped by chance": step.stochastic_depth,
+    }
+    drawn = [what for what, value in others.items() if value is not None]
+    if dropout or drawn:
         first, second = (hidden_in_training(parts, pack, seed=seed) for seed in (1, 2))
         if difference(second, first) > bound:
             return None
-        noise = (
-            "noise is added to the embeddings" if step.neftune_alpha is not None else "positions are shifted"
-        )
-        what = f"dropout is {dropout:g}" if dropout else noise
+        what = f"dropout is {dropout:g}" if dropout else drawn[0]
         return f"{what}, and two passes in training with different seeds agree"
     if getattr(parts.model, "batch_statistics", None) is not None:
         return None  # live batch norm: a pass in training differs, as it should
