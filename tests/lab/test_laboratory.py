@@ -127,6 +127,19 @@ def test_pairs_of_the_reference_alone_come_last(both, tmp_path, monkeypatch, sai
     run_experiments(both, plan(tmp_path), say=said.append)
     arms = [run.arm for run in made]
     assert arms.index("reference, other weights") == len(arms) - 2
+    assert arms[:2] == ["plain", "other"]
+
+
+def test_arms_that_take_longest_are_begun_first(both, tmp_path, monkeypatch, said):
+    made = made_by(monkeypatch)
+    run_experiments(both[:1], plan(tmp_path, first=("other",)), say=said.append)
+    assert [run.arm for run in made] == [
+        "other",
+        "other",
+        "plain",
+        "plain",
+        *["reference, other weights"] * 2,
+    ]
 
 
 def test_where_a_result_goes(both, tmp_path):

@@ -33,6 +33,8 @@ class Plan:
     """`cpu`, `cuda` or `cuda:N`; None for a GPU where there is one."""
     budget_s: float | None = None
     """After this no run is begun that would end later, and those that still run are stopped."""
+    first: tuple[str, ...] = ()
+    """Arms that take longest, which are begun first."""
     cache: Path
     """Records of the runs that have ended."""
     out: Path | None = None
@@ -54,7 +56,8 @@ def run_experiments(
     """
     with_arms = [each for each in experiments if each.experiment.script is None]
     planned = {each.name: runs_of(each, scale=plan.scale, seeds=plan.seeds) for each in with_arms}
-    runs = sorted((run for each in planned.values() for run in each), key=lambda run: run.arm == AGAIN)
+    runs = [run for each in planned.values() for run in each]
+    runs.sort(key=lambda run: (run.arm == AGAIN, run.arm not in plan.first))
     machine = hardware(plan.device)
     cache = Cache(plan.cache, place_of(machine), commit=commit())
     for each in with_arms:
