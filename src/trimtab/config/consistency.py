@@ -229,13 +229,17 @@ def _shift(recipe: Recipe) -> Iterator[Complaint]:
     shift, model = recipe.step.position_shift, recipe.model
     if shift is None:
         return
-    if not isinstance(model, EncoderDecoderModel | DecoderModel):
-        got, allowed = f"model.kind: {model.kind}", "kind: encoder_decoder or decoder"
-    elif not all(each.adds_vectors for each in model.all_position_settings):
-        kinds = " and ".join(dict.fromkeys(each.kind for each in model.all_position_settings))
-        got, allowed = f"positions: {kinds}", "sinusoidal or learned positions"
-    else:
-        return
+    match model:
+        case EncoderDecoderModel() | DecoderModel():
+            kinds = [each.kind for each in model.all_position_settings if not each.adds_vectors]
+            if not kinds:
+                return
+            got, allowed = (
+                f"positions: {' and '.join(dict.fromkeys(kinds))}",
+                "sinusoidal or learned positions",
+            )
+        case _:
+            got, allowed = f"model.kind: {model.kind}", "kind: encoder_decoder or decoder"
     yield Complaint(
         path="step.position_shift",
         what="only positions that are added to the embeddings of a text model can be shifted",
@@ -246,15 +250,20 @@ def _shift(recipe: Recipe) -> Iterator[Complaint]:
 
 
 def _stochastic_depth(recipe: Recipe) -> Iterator[Complaint]:
-    chance, model = recipe.step.stochastic_depth, recipe.model
-    if chance is not None and not isinstance(model, EncoderDecoderModel | DecoderModel):
-        yield Complaint(
-            path="step.stochastic_depth",
-            what="not for this kind of model",
-            got=f"{chance:g}, with model.kind: {model.kind}",
-            allowed="kind: encoder_decoder or decoder",
-            fix="leave it out, or use `model.dropout`",
-        )
+    chance = recipe.step.stochastic_depth
+    match recipe.model:
+        case EncoderDecoderModel() | DecoderModel():
+            return
+        case model if chance is not None:
+            yield Complaint(
+                path="step.stochastic_depth",
+                what="not for this kind of model",
+                got=f"{chance:g}, with model.kind: {model.kind}",
+                allowed="kind: encoder_decoder or decoder",
+                fix="leave it out, or use `model.dropout`",
+            )
+        case _:
+            return
 
 
 def _module(recipe: Recipe) -> Iterator[Complaint]:

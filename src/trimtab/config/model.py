@@ -70,7 +70,8 @@ class EncoderDecoderModel(ModelSettings):
     decoder_positions: PositionKind | None = None
     """Positions of the decoder; by default `positions`. Only the decoder can have a penalty on self-attention scores by
     distance (ALiBi, arXiv 2108.12409), which uses padded rows. It also learns without positions, because a token sees
-    how many precede it (arXiv 2203.16634; arXiv 2305.19466)."""
+    how many precede it (arXiv 2203.16634; arXiv 2305.19466), though both were behind sines in a small translator
+    (docs/lab.md, decoder_positions)."""
     norm: Literal["layer", "rms"] = "layer"
     """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467)."""
     norm_position: Literal["before", "after", "b2t"] = "before"

@@ -11,7 +11,7 @@ from trimtab.config.complaint import Complaint
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.optimizers import AdamW, AdEMAMix, Lion
-from trimtab.config.run import Recipe
+from trimtab.config.run import Model, Recipe
 from trimtab.config.schedules import Noam
 
 LAST_NORM = "decoder.norm.*"
@@ -32,13 +32,12 @@ def with_mup(recipe: Recipe) -> Recipe:
     Multiplying a weight, its first value and its learning rate by c, and what follows it by 1 / c, changes nothing of
     what Adam computes (section J.2.1), so these are the rates of table 8 for other, equal parametrizations.
     """
-    model = recipe.model
-    if not isinstance(model, EncoderDecoderModel | DecoderModel) or model.mup_base_dim is None:
+    if (model := scaled(recipe.model)) is None or model.mup_base_dim is None:
         return recipe
     wider = model.dim / model.mup_base_dim
-    tables = 1 / math.sqrt(wider) if isinstance(model, EncoderDecoderModel) else 1.0
+    tables = 1 / math.sqrt(wider) if model.has_encoder else 1.0
     own = recipe.step.optimizer.learning_rate_multipliers
-    names = {LAST_NORM: tables if isinstance(model, EncoderDecoderModel) else 1 / wider}
+    names = {LAST_NORM: tables if model.has_encoder else 1 / wider}
     if any(each.has_bias and each.is_trained for each in model.all_position_settings):
         names[TABLES_OF_BIASES] = 1 / tables  # added to scores of attention, which do not grow with the width
     found = {"hidden": 1 / wider, "embedding": tables, "names": {**names, **own.names}}
@@ -51,10 +50,19 @@ def with_mup(recipe: Recipe) -> Recipe:
     return recipe.model_copy(update={"step": recipe.step.model_copy(update={"optimizer": optimizer})})
 
 
+def scaled(model: Model) -> EncoderDecoderModel | DecoderModel | None:
+    """The model if it has a `mup_base_dim`."""
+    match model:
+        case EncoderDecoderModel() | DecoderModel() if model.mup_base_dim is not None:
+            return model
+        case _:
+            return None
+
+
 def mup_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     """What cannot be beside `model.mup_base_dim`."""
-    model, step = recipe.model, recipe.step
-    if not isinstance(model, EncoderDecoderModel | DecoderModel) or model.mup_base_dim is None:
+    model, step = scaled(recipe.model), recipe.step
+    if model is None:
         return
     if model.norm_position != "before":
         yield Complaint(

@@ -134,11 +134,15 @@ def build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.dev
             seed=recipe.seed,
             factors=[FactorSize(each.name, len(each.values), each.dim) for each in vocabularies.factors],
         )
-    if isinstance(model, EncoderDecoder | DecoderOnly):
-        model.position_shift = shift
-        for stack in (getattr(model, "encoder", None), model.decoder):
-            if stack is not None and recipe.step.stochastic_depth is not None:
-                set_stochastic_depth([*stack.blocks], most=recipe.step.stochastic_depth)
+    match model:
+        case EncoderDecoder():
+            model.position_shift, stacks = shift, [model.encoder, model.decoder]
+        case DecoderOnly():
+            model.position_shift, stacks = shift, [model.decoder]
+        case _:
+            stacks = []
+    for stack in stacks if recipe.step.stochastic_depth is not None else ():
+        set_stochastic_depth([*stack.blocks], most=recipe.step.stochastic_depth or 0.0)
     return with_noise_of(recipe, model).to(device)
 
 
