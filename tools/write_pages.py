@@ -1,6 +1,6 @@
 """Writes docs/rules/ from the rules and the guards, docs/tips/ from the tips, docs/recipe.md from the settings,
-docs/commands.md from the commands, docs/api/ from the source, the list of decisions, and docs/lab.md with its plots
-from the results of the experiments.
+docs/commands.md from the commands, docs/api/ from the source, the list of decisions, and docs/lab.md with its plots and
+the table in README.md from the results of the experiments.
 
 python tools/write_pages.py
 """
@@ -14,7 +14,7 @@ from api_pages import api_pages
 from trimtab.checks.say.pages import PAGES_FOLDER
 from trimtab.checks.say.site import generated_pages
 from trimtab.config.reference import REFERENCE_PAGE, reference_page
-from trimtab.lab.page import lab_pages
+from trimtab.lab.page import lab_pages, readme_with_rows
 from trimtab.lab.tip_pages import tip_pages
 
 ROOT = Path(__file__).parent.parent
@@ -22,14 +22,16 @@ ROOT = Path(__file__).parent.parent
 
 def main() -> None:
     """Writes what differs, and takes away pages of rules that are gone."""
+    experiments = ROOT / "experiments"
     pages = {
         **generated_pages(),
-        **lab_pages(ROOT / "experiments"),
-        **tip_pages(ROOT / "experiments"),
+        **lab_pages(experiments),
+        **tip_pages(experiments),
         **api_pages(),
         REFERENCE_PAGE: reference_page(),
         command_page.PAGE: command_page.commands_page(),
         decision_list.PAGE: decision_list.decision_list(ROOT / "docs" / "decisions"),
+        "README.md": readme_with_rows((ROOT / "README.md").read_text(encoding="utf-8"), experiments),
     }
     for name, text in pages.items():
         path = ROOT / name

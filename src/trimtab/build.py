@@ -180,10 +180,11 @@ def place_of_first_weights(recipe: Recipe, device: torch.device) -> torch.device
 
 
 def can_be_recorded(recipe: Recipe) -> bool:
-    """Whether steps can be recorded as CUDA graphs: not where layers with dropout are computed again, as the state of
-    the random generator is read then, nor where gradients are released or states are on the host."""
+    """Whether steps can be recorded as CUDA graphs: not where layers that draw random numbers are computed again, as
+    the state of the random generator is read then, nor where gradients are released or states are on the host."""
     step = recipe.step
-    draws = step.recompute == "block" and recipe.model.dropout > 0
+    by_chance = recipe.model.dropout > 0 or step.stochastic_depth is not None
+    draws = step.recompute == "block" and by_chance
     stays = step.gradients == "kept" and step.offload == "none"
     return step.cuda_graph != "off" and not draws and stays
 

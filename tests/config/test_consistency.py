@@ -252,3 +252,10 @@ def test_steps_are_not_to_be_recorded_where_they_cannot_be(step, is_wrong):
     paths = [path for path, *_ in found(step={**step, "cuda_graph": "on"})]
     assert paths == (["step.cuda_graph"] if is_wrong else [])
     assert found(step={**step, "cuda_graph": "auto"}) == []
+
+
+def test_layers_that_skip_by_chance_are_not_recorded_where_they_are_computed_again():
+    step = {"recompute": "block", "stochastic_depth": 0.2, "cuda_graph": "on"}
+    model = {"kind": "encoder_decoder", "preset": "tiny", "dropout": 0.0}
+    assert [path for path, *_ in found(model=model, step=step)] == ["step.cuda_graph"]
+    assert found(model=model, step={**step, "recompute": "none"}) == []

@@ -17,6 +17,8 @@ NOT_AS_PREDICTED = {
     "label_smoothing_explodes_transformers_4.46.json",
     # Its VisionEncoderDecoder divides by the count of targets, as no other of these versions does.
     "label_smoothing_explodes_transformers_4.57.json",
+    # With skips too, untrained attention leaves 3 to 7% of the difference between tokens, not 30%.
+    "rank_collapse.json",
 }
 
 
@@ -66,14 +68,22 @@ def test_a_verdict_turns_when_the_numbers_do(name, monkeypatch):
 
 
 def spoil(numbers: dict) -> None:
-    """Other numbers of the same form: every number tripled and one more, every list emptied."""
+    """Other numbers of the same form, in the opposite order; lists of anything else are emptied."""
     for key, value in numbers.items():
         if isinstance(value, dict):
             spoil(value)
         elif isinstance(value, list):
-            numbers[key] = []
-        elif isinstance(value, int | float) and not isinstance(value, bool) and key != "steps":
-            numbers[key] = 3 * value + 1
+            numbers[key] = [other(each) for each in value] if all(map(is_number, value)) else []
+        elif is_number(value) and key != "steps":
+            numbers[key] = other(value)
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def other(value: float) -> float:
+    return 1 - 3 * value
 
 
 def test_the_readme_names_every_result():

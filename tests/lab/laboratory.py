@@ -47,7 +47,6 @@ def with_result(loaded, **arms):
         "command": f"trimtab lab run {loaded.name}",
         "hardware": "CPU",
         "versions": {},
-        "commit": None,
         "minutes": 10.0,
         "arms": runs,
     }

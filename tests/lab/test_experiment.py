@@ -96,7 +96,9 @@ def test_each_experiment_of_the_project_is_whole_and_its_result_is_of_its_text(n
     if loaded.result.is_file():
         result = read_result(loaded.result)
         assert result["experiment_sha256"] == loaded.sha256, "changed after it ran"
-        assert result["commit"]
+        assert all(
+            run.get("commit", result.get("commit")) for arm in result["arms"].values() for run in arm.values()
+        )
 
 
 def test_what_rules_cite_is_there():

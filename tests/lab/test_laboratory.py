@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -6,7 +7,9 @@ import pytest
 from tests.lab.laboratory import TEXT, made_by, written
 from trimtab.errors import InputError, RunFailed
 from trimtab.lab import laboratory
-from trimtab.lab.laboratory import Plan, result_path, run_experiments
+from trimtab.lab.laboratory import Plan, place_of, result_path, run_experiments, take_runs
+from trimtab.lab.pool import Cache
+from trimtab.lab.runs import runs_of
 
 RECIPE = Path(__file__).parents[2] / "experiments" / "scales" / "tiny.yaml"
 BESIDE = TEXT.replace("{step.optimizer.learning_rate: 1.0e-3}", "{model.dropout: 0.2}")
@@ -68,6 +71,75 @@ def test_a_run_that_was_stopped_is_said_and_leaves_no_number(both, tmp_path, mon
     assert result["arms"] == {}
     assert calls == []
     assert "plain, seed 1: stopped: no time in 1 s" in said[1]
+
+
+def test_runs_of_a_stored_result_are_not_made_again_and_stay_in_it(both, tmp_path, monkeypatch, said):
+    """A fresh clone has results and no records: a budget that ends at once leaves the result as it was."""
+    made_by(monkeypatch)
+    (first,) = run_experiments(both[:1], plan(tmp_path), say=said.append)
+    monkeypatch.setattr(laboratory, "make_all", lambda *_, **__: {})
+    elsewhere = replace(plan(tmp_path), cache=tmp_path / "other runs")
+    assert run_experiments(both[:1], elsewhere, say=said.append) == [first]
+    assert "6 done before" in said[-1]
+    monkeypatch.setattr(laboratory, "hardware", lambda _: "another processor")
+    (again,) = run_experiments(both[:1], replace(elsewhere, cache=tmp_path / "third"), say=said.append)
+    assert again["arms"] == {}
+
+
+def test_runs_of_results_are_known_by_their_keys_or_in_old_results_by_the_text(both, tmp_path):
+    loaded = both[0]
+    runs = runs_of(loaded, seeds=2)
+    arms = {run.arm: {str(run.seed): {"ended": "finished", "key": run.key, "seconds": 1.0}} for run in runs}
+    result = {
+        "experiment": "better", "experiment_sha256": loaded.sha256, "hardware": "H200",
+        "versions": {"torch": "2.11.0"}, "recipe_version": 1, "commit": "c0ffee", "arms": arms,
+    }  # fmt: skip
+
+    def taken(name, **changes):
+        cache = Cache(tmp_path / name, place_of("H200", "2.11.0"))
+        return take_runs({**result, **changes}, loaded, runs, cache), cache
+
+    count, cache = taken("named")
+    assert count == 3
+    assert cache.get(runs[-1])["key"] == runs[-1].key
+    assert take_runs(result, loaded, runs, cache) == 0, "they are there"
+    old = {arm: {seed: {**run, "key": "old"} for seed, run in seeds.items()} for arm, seeds in arms.items()}
+    assert taken("other keys", arms=old)[0] == 0
+    del result["recipe_version"]
+    count, cache = taken("old", arms=old)
+    assert (count, cache.get(runs[-1])["commit"]) == (3, "c0ffee")
+    for name, changes in {
+        "text": {"experiment_sha256": "0"},
+        "version": {"recipe_version": 0},
+        "torch": {"versions": {"torch": "2.13.0"}},
+        "ended": {"arms": {arm: {"1": {"ended": "stopped", "key": "k"}} for arm in arms}},
+    }.items():
+        assert taken(name, **changes)[0] == 0, name
+
+
+def test_a_result_of_a_script_has_no_runs_to_take(both, tmp_path):
+    with pytest.raises(InputError, match="a result without runs"):
+        take_runs({"experiment": "asks", "verdict": {}}, both[0], [], Cache(tmp_path, "here"))
+
+
+def test_pairs_of_the_reference_alone_come_last(both, tmp_path, monkeypatch, said):
+    made = made_by(monkeypatch)
+    run_experiments(both, plan(tmp_path), say=said.append)
+    arms = [run.arm for run in made]
+    assert arms.index("reference, other weights") == len(arms) - 2
+    assert arms[:2] == ["plain", "other"]
+
+
+def test_arms_that_take_longest_are_begun_first(both, tmp_path, monkeypatch, said):
+    made = made_by(monkeypatch)
+    run_experiments(both[:1], plan(tmp_path, first=("other",)), say=said.append)
+    assert [run.arm for run in made] == [
+        "other",
+        "other",
+        "plain",
+        "plain",
+        *["reference, other weights"] * 2,
+    ]
 
 
 def test_where_a_result_goes(both, tmp_path):

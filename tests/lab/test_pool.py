@@ -51,13 +51,12 @@ def make(monkeypatch, tmp_path):
 class EndsWithTheFirstRun(Budget):
     """A budget that needs no clock: it is over when a run has ended."""
 
-    @property
-    def left(self):
+    def fits(self, run):
         return True
 
     @property
     def rest(self):
-        return 0.0 if self.slowest else None
+        return 0.0 if self.lasted else None
 
 
 def test_runs_that_are_the_same_are_made_once_and_kept(make):
@@ -94,23 +93,43 @@ def test_nothing_is_begun_without_time(make):
     assert make.told == []
 
 
-def test_a_budget_leaves_room_for_the_slowest_run():
-    now = time.monotonic()
-    assert Budget(100.0, begun=now, slowest=50.0).left
-    assert not Budget(100.0, begun=now, slowest=101.0).left
+def test_a_run_is_begun_if_others_of_its_arm_or_most_runs_would_end_in_time():
+    now, slow, quick, new = time.monotonic(), run_of("slow"), run_of("quick"), run_of("new")
+    budget = Budget(100.0, begun=now)
+    assert budget.fits(new)
+    for run, seconds in ((slow, 101.0), (quick, 20.0), (quick, 30.0), (run_of("other"), 40.0)):
+        budget.took(run, seconds)
+    assert [budget.fits(run) for run in (slow, quick, new)] == [False, True, True]
+    budget.begun = now - 65.0
+    assert [budget.fits(run) for run in (slow, quick, new)] == [False, True, False]
     assert Budget(100.0, begun=now).rest == pytest.approx(100 + pool.GRACE_S, abs=60)
     assert Budget(100.0, begun=now - 200).rest == 0.0
-    assert Budget(None).left
+    assert Budget(None).fits(slow)
     assert Budget(None).rest is None
+
+
+def test_a_slow_arm_does_not_keep_quick_ones_from_the_end_of_a_budget(make):
+    class AlmostOver(Budget):
+        def fits(self, run):
+            return run.arm != "failed"
+
+    make("failed", "finished", budget=AlmostOver(60.0), parallel=1)
+    assert [arm for arm, _ in make.told] == ["finished"]
+
+
+def run_of(arm):
+    return Run(arm=arm, seed=1, recipe=Path("tiny.yaml"), overrides={}, key=arm)
 
 
 @pytest.mark.parametrize("text", ["", "{", "\0"])
 def test_a_record_that_is_none_is_made_again(tmp_path, text):
-    cache = Cache(tmp_path / "runs", "here")
-    run = Run(arm="a", seed=1, recipe=Path("tiny.yaml"), overrides={}, key="k")
+    cache = Cache(tmp_path / "runs", "here", commit="c0ffee")
+    run = run_of("a")
     assert cache.get(run) is None
     cache.put(run, {"ended": "finished"})
-    assert json.loads(cache.path(run).read_text()) == cache.get(run) == {"ended": "finished"}
+    assert (
+        json.loads(cache.path(run).read_text()) == cache.get(run) == {"commit": "c0ffee", "ended": "finished"}
+    )
     cache.path(run).write_text(text)
     assert cache.get(run) is None
 

@@ -58,6 +58,11 @@ def test_recipes_share_a_vocabulary_where_they_train_the_same_one(tmp_path):
 
     assert place() == place(**{"model.dim": 16, "seed": 9, "length": "9 steps"})
     assert place() != place(**{"data.tokenizer.vocabulary_size": 500})
+    decoder = load_recipe(RECIPE.with_name("tiny_decoder.yaml"))
+    same_data = {"data.tokenizer.byte_fallback": True}
+    assert worker.shared_pieces(decoder, tmp_path) != place(**same_data), (
+        "it has a piece between the languages"
+    )
     bytes_alone = load_recipe(RECIPE.with_name("tiny_decoder.yaml"), {"data.tokenizer": {"kind": "bytes"}})
     assert worker.shared_pieces(bytes_alone, tmp_path) is None
 

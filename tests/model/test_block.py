@@ -3,8 +3,18 @@ import torch
 from torch import nn
 
 from tests.streams import stream_of
+from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.model import EncoderDecoderModel
-from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, Residual, SelfAttention, Source
+from trimtab.model.block import (
+    CrossAttention,
+    DecoderBlock,
+    EncoderBlock,
+    Residual,
+    SelfAttention,
+    Source,
+    set_stochastic_depth,
+)
+from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.positions.kind import PositionInputs
 from trimtab.model.positions.rotary import RotaryPositions
 from trimtab.model.sequence_layout import sequence_layout
@@ -203,3 +213,44 @@ def test_bias_means_the_maps_and_leaves_the_norms_as_they_are(norm):
         }
         maps = {n for n, part in without.named_modules() if isinstance(part, nn.Linear)}
         assert gone == {f"{name}.bias" for name in maps}
+
+
+def deep(**changes):
+    sizes = {"dim": 16, "heads": 2, "layers": 4, "feed_forward": 24, "positions": "none"}
+    model = DecoderOnly(DecoderModel(**{**sizes, **changes}), num_ids=40, max_positions=16, seed=1)
+    set_stochastic_depth([*model.decoder.blocks], most=0.8)
+    return model, stream_of([[5, 6, 7], [8, 9]])
+
+
+def test_deeper_sub_layers_are_skipped_more_often_and_in_training_alone():
+    model, stream = deep()
+    assert [block.residual.skip_chance for block in model.decoder.blocks] == pytest.approx(
+        [0.2, 0.4, 0.6, 0.8]
+    )
+    plain, _ = deep()
+    set_stochastic_depth([*plain.decoder.blocks], most=0.0)
+    assert torch.equal(model.eval().decode(stream), plain.eval().decode(stream))
+    assert torch.equal(plain.train().decode(stream), plain.eval().decode(stream))
+
+
+def test_a_sub_layer_is_skipped_as_a_whole_or_scaled_so_that_its_mean_stays():
+    residual = Residual(config(dropout=0.0)).train()
+    residual.skip_chance = 0.25
+    torch.manual_seed(0)
+    x, update = torch.zeros(3, 16), torch.ones(3, 16)
+    found = [residual.post(x, update, torch.nn.Identity()) for _ in range(2000)]
+    values = {round(float(value), 4) for each in found for value in each.unique()}
+    assert values == {0.0, round(1 / 0.75, 4)}
+    assert float(torch.stack(found).mean()) == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_layer_that_is_computed_again_skips_the_same_sub_layers():
+    """The slow twin keeps all activations."""
+    gradients = []
+    for recompute in ("none", "block"):
+        model, stream = deep()
+        model.recompute_in_backward(recompute)
+        torch.manual_seed(5)
+        model.train().decode(stream).square().sum().backward()
+        gradients.append([each.grad for each in model.parameters()])
+    assert all(torch.equal(one, other) for one, other in zip(*gradients, strict=True))

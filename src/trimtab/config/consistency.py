@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 
 from trimtab.config.complaint import Complaint
+from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.documents import document_contradictions
 from trimtab.config.export_targets import obstacles
 from trimtab.config.fitting import fitting_warmup
 from trimtab.config.mixing import mixing_contradictions
+from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.moving_average import moving_average_contradictions
+from trimtab.config.mup import mup_contradictions
 from trimtab.config.reserved import reserved_tags
 from trimtab.config.run import Recipe
 from trimtab.config.sharding import sharding_contradictions
@@ -38,8 +41,11 @@ def contradictions(recipe: Recipe) -> list[Complaint]:
         _two_vocabularies,
         weight_contradictions,
         _noise,
+        _shift,
+        _stochastic_depth,
         _module,
         _output_multiplier,
+        mup_contradictions,
         _recorded,
         moving_average_contradictions,
         sharding_contradictions,
@@ -219,6 +225,47 @@ def _noise(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
+def _shift(recipe: Recipe) -> Iterator[Complaint]:
+    shift, model = recipe.step.position_shift, recipe.model
+    if shift is None:
+        return
+    match model:
+        case EncoderDecoderModel() | DecoderModel():
+            kinds = [each.kind for each in model.all_position_settings if not each.adds_vectors]
+            if not kinds:
+                return
+            got, allowed = (
+                f"positions: {' and '.join(dict.fromkeys(kinds))}",
+                "sinusoidal or learned positions",
+            )
+        case _:
+            got, allowed = f"model.kind: {model.kind}", "kind: encoder_decoder or decoder"
+    yield Complaint(
+        path="step.position_shift",
+        what="only positions that are added to the embeddings of a text model can be shifted",
+        got=got,
+        allowed=allowed,
+        fix="leave it out, since relative positions do not depend on where a text begins",
+    )
+
+
+def _stochastic_depth(recipe: Recipe) -> Iterator[Complaint]:
+    chance = recipe.step.stochastic_depth
+    match recipe.model:
+        case EncoderDecoderModel() | DecoderModel():
+            return
+        case model if chance is not None:
+            yield Complaint(
+                path="step.stochastic_depth",
+                what="not for this kind of model",
+                got=f"{chance:g}, with model.kind: {model.kind}",
+                allowed="kind: encoder_decoder or decoder",
+                fix="leave it out, or use `model.dropout`",
+            )
+        case _:
+            return
+
+
 def _module(recipe: Recipe) -> Iterator[Complaint]:
     """What a module of transformers, whose rows are padded to many shapes, does not do."""
     if not isinstance(recipe.model, TransformersModel):
@@ -250,6 +297,8 @@ def _recorded(recipe: Recipe) -> Iterator[Complaint]:
         return  # those say so themselves
     if step.gradients == "released":
         other, why = "gradients: released", "updates within the backward pass are not recorded"
+    elif step.recompute == "block" and step.stochastic_depth is not None:
+        other, why = "recompute: block", "sub-layers that are skipped by chance again cannot be recorded"
     elif step.recompute == "block" and recipe.model.dropout > 0:
         other, why = "recompute: block", "dropout that is drawn again cannot be recorded"
     else:

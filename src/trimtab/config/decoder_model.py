@@ -93,6 +93,12 @@ class DecoderModel(ModelSettings):
     billions of weights takes minutes and 4 bytes of host memory for each. On the `gpu` it takes seconds and no host
     memory: they are drawn there, in the precision in which the run keeps them."""
 
+    mup_base_dim: int | None = Field(default=None, ge=8, le=65536)
+    """Width of a smaller model whose learning rate this one takes over: muP (arXiv 2203.03466, table 8). It sets
+    `learning_rate_multipliers` by dim / mup_base_dim and draws the first weights accordingly, so that the best learning
+    rate does not depend on dim. Keep the size of heads (dim / heads) and feed_forward / dim as they are in the smaller
+    model."""
+
     warm_start: str | None = None
     """Start from the weights of another run, `RUN`, `RUN@last` or `RUN@500`, with a fresh optimizer at step 0. What
     `model` and `data.tokenizer` leave out is as in that run, except for dropout. The model must be the same except for

@@ -1,5 +1,6 @@
 """Shortens defaults that are too long for a short run; explicit values never change."""
 
+from trimtab.config.mup import with_mup
 from trimtab.config.run import Recipe
 from trimtab.config.schedules import Noam
 from trimtab.units import Duration
@@ -24,7 +25,7 @@ def fitted(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     """
     recipe, notes = _with_fitting_warmup(recipe)
     recipe, more = _with_fitting_evaluations(recipe)
-    return recipe, (*notes, *more)
+    return with_mup(recipe), (*notes, *more)
 
 
 def _with_fitting_warmup(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:

@@ -70,7 +70,8 @@ class EncoderDecoderModel(ModelSettings):
     decoder_positions: PositionKind | None = None
     """Positions of the decoder; by default `positions`. Only the decoder can have a penalty on self-attention scores by
     distance (ALiBi, arXiv 2108.12409), which uses padded rows. It also learns without positions, because a token sees
-    how many precede it (arXiv 2203.16634; arXiv 2305.19466)."""
+    how many precede it (arXiv 2203.16634; arXiv 2305.19466), though both were behind sines in a small translator
+    (docs/lab.md, decoder_positions)."""
     norm: Literal["layer", "rms"] = "layer"
     """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467)."""
     norm_position: Literal["before", "after", "b2t"] = "before"
@@ -89,6 +90,11 @@ class EncoderDecoderModel(ModelSettings):
     tie_embeddings: Literal["all", "decoder", "none"] = "all"
     """One matrix for source, target and output; one for target and output (arXiv 1608.05859) and a separate one for the
     source; or three. With `data.source_tokenizer` the source needs a separate one."""
+
+    mup_base_dim: int | None = Field(default=None, ge=8, le=65536)
+    """Width of a smaller model whose learning rate this one takes over: muP (arXiv 2203.03466, table 8). It sets
+    `learning_rate_multipliers` by dim / mup_base_dim, so that the best learning rate does not depend on dim. Keep
+    the size of heads (dim / heads) and feed_forward / dim as they are in the smaller model."""
 
     warm_start: str | None = None
     """Start from the weights of another run, `RUN`, `RUN@last` or `RUN@500`, with a fresh optimizer at step 0. What

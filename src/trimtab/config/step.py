@@ -154,6 +154,14 @@ class StepConfig(Settings):
     """NEFTune (Jain et al. 2023, arXiv 2310.05914, algorithm 1): in training alone, uniform noise is added to the
     embeddings of language models, of up to this / sqrt(length x dim) for each number, where the length is that of the
     row. 5 is usual. On short rows the noise is larger than the embeddings; by default there is none."""
+    position_shift: int | None = Field(default=None, ge=1, le=65536)
+    """Shifted absolute positions (SHAPE, arXiv 2109.05644, section 3): in training alone, the positions of each text
+    begin at a number from 0 to this, drawn for source and target apart, so that the model learns distances rather than
+    places. 100 is usual; for sinusoidal and learned positions."""
+    stochastic_depth: float | None = Field(default=None, gt=0, lt=1)
+    """In training alone, skips each sub-layer of the last layer with this chance, and of those below with less in
+    proportion (arXiv 1603.09382, section 3). It regularizes deep models; it does not save time, since a skipped
+    sub-layer is computed and multiplied by zero."""
     ema: Ema | None = None
     """An exponential moving average of the weights; by default there is none."""
     deterministic: bool = False

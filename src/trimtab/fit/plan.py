@@ -111,7 +111,8 @@ def run_of(recipe: Recipe, folder: Path, gpu: Gpu, shape: Shape) -> Run:
 
 def may_be_recorded(recipe: Recipe) -> bool:
     """As `build.can_be_recorded`."""
-    draws = recipe.step.recompute == "block" and recipe.model.dropout > 0
+    by_chance = recipe.model.dropout > 0 or recipe.step.stochastic_depth is not None
+    draws = recipe.step.recompute == "block" and by_chance
     stays = recipe.step.gradients == "kept" and recipe.step.offload == "none"
     return recipe.step.cuda_graph != "off" and not draws and stays
 

@@ -84,7 +84,8 @@ class Experiment(Settings):
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
     """Each arm is trained once with each; the arms of a seed read the same data in the same order."""
     quick: dict[str, Any] = Field(default={})
-    """Further overrides for `--scale tiny`, where a key of the arms does not suit so short a run."""
+    """Further overrides for `--scale tiny`, where a key of the arms does not suit so short a run. The key `recipe`
+    names another scale to start from than `tiny`."""
     budget: str = ""
     """How much the whole experiment costs, in words."""
 

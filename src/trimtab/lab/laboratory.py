@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,9 @@ from typing import Any
 from trimtab.errors import RunFailed, input_error
 from trimtab.lab.experiment import Loaded
 from trimtab.lab.pool import LASTING, Budget, Cache, Record, make_all
-from trimtab.lab.result import hardware, installed, made_result, write_result
-from trimtab.lab.runs import Run, runs_of
+from trimtab.lab.result import commit, hardware, installed, made_result, read_result, write_result
+from trimtab.lab.runs import RECIPE_VERSION, Run, runs_of
+from trimtab.lab.verdict import AGAIN
 
 Say = Callable[[str], None]
 After = Callable[[], None]
@@ -32,6 +33,8 @@ class Plan:
     """`cpu`, `cuda` or `cuda:N`; None for a GPU where there is one."""
     budget_s: float | None = None
     """After this no run is begun that would end later, and those that still run are stopped."""
+    first: tuple[str, ...] = ()
+    """Arms that take longest, which are begun first."""
     cache: Path
     """Records of the runs that have ended."""
     out: Path | None = None
@@ -41,18 +44,25 @@ class Plan:
 def run_experiments(
     experiments: Sequence[Loaded], plan: Plan, *, say: Say, after_each: After | None = None
 ) -> list[dict[str, Any]]:
-    """Runs all of them, in order, and writes a result for each; arms that several share are trained once.
+    """Runs all of them, in order, and writes a result for each; arms that several share are trained once. The A/A pairs
+    come last, since no verdict waits for them.
 
     Results are written after each run that they have, so that whatever ends the process takes nothing that was made;
-    `after_each` is called then. Where the budget ends first, results have the seeds that there are, and the same call
-    continues later. Raises InputError for an arm that gives no recipe, before anything runs, and RunFailed where a
+    `after_each` is called then. Runs that a result already has, from this kind of machine, are not made again.
+    Where the budget ends first, results have the seeds that there are, and the same call continues later.
+
+    Raises InputError for an arm that gives no recipe, before anything runs, and RunFailed where a
     process dies.
     """
     with_arms = [each for each in experiments if each.experiment.script is None]
     planned = {each.name: runs_of(each, scale=plan.scale, seeds=plan.seeds) for each in with_arms}
     runs = [run for each in planned.values() for run in each]
+    runs.sort(key=lambda run: (run.arm == AGAIN, run.arm not in plan.first))
     machine = hardware(plan.device)
-    cache = Cache(plan.cache, place_of(machine))
+    cache = Cache(plan.cache, place_of(machine), commit=commit())
+    for each in with_arms:
+        if (path := result_path(each, plan)).is_file():
+            take_runs(read_result(path), each, planned[each.name], cache)
     records = {run.key: record for run in runs if (record := cache.get(run)) is not None}
     distinct = {run.key for run in runs}
     say(
@@ -90,6 +100,37 @@ def run_experiments(
     return results
 
 
+def take_runs(result: Mapping[str, Any], loaded: Loaded, runs: Sequence[Run], cache: Cache) -> int:
+    """Records the runs of a result that are those of `runs`, if it was made on such a machine; how many were new.
+
+    Results from before runs were named by `key_of` have no `recipe_version`: their runs are known by arm and seed if
+    the experiment's text is the same. Raises InputError for a result of another kind of experiment.
+    """
+    arms = result.get("arms")
+    if arms is None:
+        raise input_error(
+            f"{loaded.name}: a result without runs",
+            got=f"a result of {result['experiment']}",
+            allowed="runs by arm and seed",
+            fix="name its own result",
+        )
+    named = "recipe_version" in result
+    same_text = result["experiment"] == loaded.name and result.get("experiment_sha256") == loaded.sha256
+    if place_of(result["hardware"], result.get("versions", {}).get("torch")) != cache.place:
+        return 0
+    if named and result["recipe_version"] != RECIPE_VERSION:
+        return 0
+    count = 0
+    for run in runs:
+        found = arms.get(run.arm, {}).get(str(run.seed))
+        if found is None or found["ended"] not in LASTING or cache.get(run) is not None:
+            continue
+        if found["key"] == run.key if named else same_text:
+            cache.put(run, {"commit": result.get("commit"), **found, "key": run.key})
+            count += 1
+    return count
+
+
 def result_path(loaded: Loaded, plan: Plan) -> Path:
     """Beside the experiment where it is run as it is written; otherwise in the folder of the runs."""
     if plan.out is not None:
@@ -110,9 +151,9 @@ def progress_line(run: Run, record: Record) -> str:
     return f"{run.arm}, seed {run.seed}: {record['ended']}{error} in {record['seconds']:.0f} s  {scores}"
 
 
-def place_of(machine: str) -> str:
-    """A name for the machine and the version of torch, for files."""
-    return re.sub(r"[^a-z0-9]+", "-", f"{machine} torch {installed('torch')}".lower()).strip("-")
+def place_of(machine: str, torch: str | None = None) -> str:
+    """A name for the machine and a version of torch, by default the one that is installed, for files."""
+    return re.sub(r"[^a-z0-9]+", "-", f"{machine} torch {torch or installed('torch')}".lower()).strip("-")
 
 
 def run_script(loaded: Loaded, *, quick: bool, say: Say) -> None:

@@ -11,6 +11,9 @@ from trimtab.lab.table import NOT_RUN, Row, sentence, table_of
 from trimtab.lab.verdict import Comparison
 
 PAGE, PLOTS = "docs/lab.md", "docs/images/lab"
+BEGIN, END = "<!-- experiments, written by tools/write_pages.py -->", "<!-- end of experiments -->"
+SHOWN = ("positions", "decoder_positions", "dropout", "geglu", "label_smoothing")
+"""The experiments in the README, in this order."""
 _DOCUMENTS = {"000_8e8c325d426680ef": "S0"}
 """The seed documents by the ids that experiments give as sources; results record the hash of `experiment.yaml`, so the
 ids stay there."""
@@ -41,19 +44,15 @@ def _page(table: Sequence[Row]) -> Iterator[str]:
         "[Run experiments and write your own](how_to/lab.md)."
     )
     yield ""
-    if compared := [row for row in table if row.loaded.experiment.script is None and row.verdict != NOT_RUN]:
-        yield "| experiment | claim | effect | seeds | verdict |"
-        yield "| --- | --- | --- | --- | --- |"
-        yield from map(_line, compared)
+    if run := [row for row in table if row.verdict != NOT_RUN]:
+        yield "| claim | said in | effect | scale | seeds | minutes | verdict | run it again |"
+        yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
+        yield from map(_line, run)
         yield ""
-    scripts = [row for row in table if row.loaded.experiment.script is not None]
-    if scripts:
-        yield "These experiments measure libraries and arithmetic with scripts of their own:"
-        yield ""
-        yield "| experiment | claim | result |"
-        yield "| --- | --- | --- |"
-        for row in scripts:
-            yield f"| [{row.name}](#{row.name}) | {_cell(row.loaded.experiment.claim)} | {row.verdict} |"
+        yield (
+            "An experiment without an effect measures libraries and arithmetic with a script of its own; its "
+            "section lists what it found."
+        )
         yield ""
     waiting = [row.name for row in table if row.verdict == NOT_RUN]
     if waiting:
@@ -65,10 +64,55 @@ def _page(table: Sequence[Row]) -> Iterator[str]:
 
 
 def _line(row: Row) -> str:
-    effects = "<br>".join(_effect(each) for each in row.comparisons)
-    seeds = min((each.result.count for each in row.comparisons), default=0)
+    result = row.result
+    assert result is not None, "an experiment that was run"
+    measure = row.loaded.experiment.measure
+    effects = "<br>".join(_effect(each) for each in row.comparisons) or "–"
+    effects = f"{measure.metric}: {effects}" if measure is not None else effects
+    minutes = result.get("minutes") or result.get("seconds", 0) / 60
+    cells = (
+        f"[{_cell(row.loaded.experiment.claim)}](#{row.name})",
+        ", ".join(f"[{tip}](tips.md)" for tip in row.loaded.experiment.tips),
+        effects,
+        f"`{result['scale']}`, {_text(str(result['hardware']))}"
+        if "scale" in result
+        else _text(result["hardware"]),
+        str(_seeds(row)),
+        f"{minutes:.0f}" if minutes >= 1 else "under 1",
+        f"**{row.verdict}**",
+        f"`trimtab lab run {quote(row.name)}`",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _seeds(row: Row) -> int:
+    """Those of the comparison that has the fewest, or of the script."""
+    if row.loaded.experiment.script is not None:
+        return len((row.result or {}).get("seeds", ()))
+    return min((each.result.count for each in row.comparisons), default=0)
+
+
+def readme_with_rows(readme: str, folder: Path) -> str:
+    """The README with the lines of `SHOWN` between its two marks. Raises ValueError where it has no marks."""
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"the README has no lines {BEGIN} and {END}")
+    rows = {row.name: row for row in table_of(folder)}
+    lines = [
+        "| claim | effect, with its 95% interval | verdict |",
+        "| --- | --- | --- |",
+        *(_short_line(rows[name]) for name in SHOWN if rows[name].verdict != NOT_RUN),
+    ]
+    return f"{before}{begin}\n" + "\n".join(lines) + f"\n{end}{after}"
+
+
+def _short_line(row: Row) -> str:
+    measure = row.loaded.experiment.measure
+    assert measure is not None, "an experiment with arms"
+    effects = "; ".join(_effect(each) for each in row.comparisons)
     claim = _cell(row.loaded.experiment.claim)
-    return f"| [{row.name}](#{row.name}) | {claim} | {effects} | {seeds} | **{row.verdict}** |"
+    return f"| [{claim}]({PAGE}#{row.name}) | {measure.metric}: {effects} | **{row.verdict}** |"
 
 
 def _effect(comparison: Comparison) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from trimtab.errors import RunFailed
@@ -29,19 +30,24 @@ WORKER = (sys.executable, "-m", "trimtab.lab.worker")
 
 @dataclass(slots=True)
 class Budget:
-    """How long runs may take together. A run is begun only where the slowest one so far would still end in time; one
-    that takes longer all the same is stopped."""
+    """How long runs may take together. A run is begun only if it is likely to end in time; one that takes longer all
+    the same is stopped."""
 
     seconds: float | None
     begun: float = field(default_factory=time.monotonic)
-    slowest: float = 0.0
+    lasted: dict[str, float] = field(default_factory=dict[str, float])
+    """The longest run of each arm so far."""
 
-    @property
-    def left(self) -> bool:
-        """Whether another run fits."""
+    def fits(self, run: Run) -> bool:
+        """Whether a run would end in time, if it lasts as long as others of its arm did, or as most runs did."""
         if self.seconds is None:
             return True
-        return time.monotonic() - self.begun + self.slowest < self.seconds
+        usual = median(self.lasted.values()) if self.lasted else 0.0
+        return time.monotonic() - self.begun + self.lasted.get(run.arm, usual) < self.seconds
+
+    def took(self, run: Run, seconds: float) -> None:
+        """Takes note of a run that has ended."""
+        self.lasted[run.arm] = max(seconds, self.lasted.get(run.arm, 0.0))
 
     @property
     def rest(self) -> float | None:
@@ -58,6 +64,8 @@ class Cache:
     folder: Path
     place: str
     """The machine and the versions: a run elsewhere is another run."""
+    commit: str | None = None
+    """The commit that makes new runs."""
 
     def path(self, run: Run) -> Path:
         """Where the record of a run is."""
@@ -70,12 +78,14 @@ class Cache:
         except (OSError, ValueError):
             return None
 
-    def put(self, run: Run, record: Record) -> None:
-        """Keeps it; whole or not at all."""
+    def put(self, run: Run, record: Record) -> Record:
+        """Keeps it, whole or not at all; with the commit, unless it has one."""
+        record = {"commit": self.commit, **record}
         self.folder.mkdir(parents=True, exist_ok=True)
         part = self.path(run).with_suffix(".part")
         part.write_text(json.dumps(record) + "\n", encoding="utf-8")
         part.replace(self.path(run))
+        return record
 
 
 def make_all(
@@ -96,10 +106,12 @@ def make_all(
     workers, busy, amiss = list(idle), dict[Future[Record], tuple[Run, _Worker]](), list[str]()
     pool = ThreadPoolExecutor(max(1, len(workers)))
     try:
-        while busy or (left and budget.left):
-            while left and idle and budget.left:
-                run, worker = left.pop(0), idle.pop()
+        while busy or left:
+            while idle and (run := _first_that_fits(left, budget)) is not None:
+                worker = idle.pop()
                 busy[pool.submit(worker.make, run)] = run, worker
+            if not busy:
+                break
             done, _ = wait(busy, timeout=budget.rest, return_when=FIRST_COMPLETED)
             if not done:
                 for run, worker in busy.values():
@@ -108,9 +120,8 @@ def make_all(
             for future in done:
                 (run, worker), record = busy.pop(future), future.result()
                 if record["ended"] in LASTING:
-                    cache.put(run, record)
-                    records[run.key] = record
-                    budget.slowest = max(budget.slowest, record["seconds"])
+                    records[run.key] = cache.put(run, record)
+                    budget.took(run, record["seconds"])
                 else:
                     amiss.append(f"arm {run.arm!r}, seed {run.seed}: {record['error']}")
                 told(run, record)
@@ -122,6 +133,12 @@ def make_all(
     if amiss:
         raise RunFailed(f"{len(amiss)} runs did not complete; the first one: {amiss[0]}")
     return records
+
+
+def _first_that_fits(left: list[Run], budget: Budget) -> Run | None:
+    """Takes the first run out of those that are left which would end in time."""
+    number = next((number for number, run in enumerate(left) if budget.fits(run)), None)
+    return None if number is None else left.pop(number)
 
 
 class _Worker:

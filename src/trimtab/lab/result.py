@@ -14,11 +14,11 @@ from typing import Any, cast
 from trimtab import __version__
 from trimtab.errors import input_error
 from trimtab.lab.experiment import Loaded
-from trimtab.lab.runs import Run
+from trimtab.lab.runs import RECIPE_VERSION, Run
 from trimtab.lab.verdict import Scores
 
 PACKAGES = ("trimtab", "torch", "numpy", "sentencepiece", "sacrebleu")
-KEPT = ("ended", "error", "steps", "scores", "skipped", "findings", "seconds", "course")
+KEPT = ("commit", "ended", "error", "steps", "scores", "skipped", "findings", "seconds", "course")
 DIGITS = 8
 
 
@@ -39,7 +39,7 @@ def made_result(
         + ("" if scale == loaded.experiment.scale else f" --scale {scale}"),
         "hardware": machine,
         "versions": {"python": platform.python_version(), **{name: installed(name) for name in PACKAGES}},
-        "commit": commit(),
+        "recipe_version": RECIPE_VERSION,
         "minutes": round(sum(run["seconds"] for seeds in arms.values() for run in seeds.values()) / 60, 2),
         "arms": arms,
     }
@@ -130,7 +130,7 @@ def installed(package: str) -> str | None:
 
 
 def commit() -> str | None:
-    """The commit of the experiments, from git, or where there is no repository from the variable GIT_COMMIT."""
+    """The commit that a run is made by, from git, or where there is no repository from the variable GIT_COMMIT."""
     try:
         done = subprocess.run(
             ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True, timeout=10

@@ -1,21 +1,27 @@
 """The runs of an experiment: one for each arm and seed, and what tells two runs apart."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
+from functools import lru_cache
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
-from trimtab.config.load import load_recipe
+from trimtab.config.load import LoadedRecipe, load_recipe
 from trimtab.config.nearest import did_you_mean, nearest_words
-from trimtab.config.render import render_recipe
+from trimtab.config.paths import resolve_paths
+from trimtab.config.tokenizer import ByteTokenizer
 from trimtab.errors import InputError, Problem, input_error
 from trimtab.lab.experiment import RECIPE, Experiment, Loaded
 from trimtab.lab.verdict import AGAIN
 
 WEIGHTS = 1_000_000_000
 """Added to the seed of the first weights in the A/A pair; seeds of experiments are smaller."""
+RECIPE_VERSION = 1
+"""Raise it when trimtab changes what a written recipe means: another default, another order of the data, other
+arithmetic. Runs recorded before then count as other runs. A new key that changes nothing by default leaves it as it is.
+"""
 TINY = "tiny"
 """The scale at which every experiment runs on a CPU, to see that it does."""
 
@@ -29,7 +35,7 @@ class Run:
     recipe: Path
     overrides: dict[str, Any]
     key: str
-    """SHA-256 of the recipe with everything filled in: runs with the same key are the same run."""
+    """From `key_of`: runs with the same key are the same run."""
 
 
 def runs_of(loaded: Loaded, *, scale: str | None = None, seeds: int | None = None) -> list[Run]:
@@ -58,20 +64,65 @@ def _made(loaded: Loaded, arms: tuple[str, str], seed: int, scale: str | None, o
     recipe, overrides = recipe_of(loaded, arm, scale=scale)
     overrides = {**overrides, **own}
     try:
-        filled = render_recipe(load_recipe(recipe, overrides).recipe)
+        key = key_of(load_recipe(recipe, overrides))
     except InputError as error:
         raise InputError(*_of_arm(error, loaded, shown)) from None
-    key = sha256(json.dumps([recipe.name, filled]).encode()).hexdigest()[:16]
     return Run(arm=shown, seed=seed, recipe=recipe, overrides=overrides, key=key)
+
+
+def key_of(loaded: LoadedRecipe) -> str:
+    """What tells a run from others: what its recipe and overrides say, without the defaults that trimtab fills in, and
+    what its corpora contain.
+
+    A key that is added to recipes therefore leaves the records of all earlier runs usable. `RECIPE_VERSION` stands for
+    what the defaults mean. Where the corpora are (`data.root`) makes no difference.
+    """
+    written = {**loaded.tree, "data": {**loaded.tree.get("data", {}), "root": None}}
+    whole = {"version": RECIPE_VERSION, "recipe": written, "data": fingerprints(loaded)}
+    return sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def fingerprints(loaded: LoadedRecipe) -> Mapping[str, list[str]]:
+    """SHA-256 of the files that a recipe trains on, validates on and takes its tokenizers from, by key; of a folder,
+    all files below it. A file that is missing gets its name, since the run will say so."""
+    data = resolve_paths(loaded).data
+    found: dict[str, list[str]] = {}
+    for key, files in data.files_by_key.items():
+        paths: list[str] = []
+        files.with_paths(lambda path, paths=paths: paths.append(path) or path)
+        found[key] = [each for path in paths for each in _contents(Path(path))]
+    for key, tokenizer in (("tokenizer", data.tokenizer), ("source_tokenizer", data.source_tokenizer)):
+        if tokenizer is not None and not isinstance(tokenizer, ByteTokenizer) and tokenizer.path is not None:
+            found[f"data.{key}"] = _contents(Path(tokenizer.path))
+    return found
+
+
+def _contents(path: Path) -> list[str]:
+    if path.is_dir():
+        return [_digest(each, *_state(each)) for each in sorted(path.rglob("*")) if each.is_file()]
+    return [_digest(path, *_state(path)) if path.is_file() else path.name]
+
+
+def _state(path: Path) -> tuple[int, int]:
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns
+
+
+@lru_cache(maxsize=1000)
+def _digest(path: Path, _size: int, _changed_ns: int) -> str:
+    """Read once for all runs on it, unless it changes meanwhile."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def recipe_of(loaded: Loaded, arm: str, *, scale: str | None = None) -> tuple[Path, dict[str, Any]]:
     """The recipe that an arm starts from, and its overrides by dotted key."""
     experiment: Experiment = loaded.experiment
-    own = dict(experiment.arms[arm])
+    own, quick = dict(experiment.arms[arm]), dict(experiment.quick if scale == TINY else {})
     name = str(own.pop(RECIPE, experiment.scale))
+    instead = str(quick.pop(RECIPE, scale))
     if scale is not None:
-        name = scale if name == experiment.scale else f"{scale}{name.removeprefix(experiment.scale)}"
+        name = instead if name == experiment.scale else f"{scale}{name.removeprefix(experiment.scale)}"
     path = loaded.scales / f"{name}.yaml"
     if not path.is_file():
         known = sorted(each.stem for each in loaded.scales.glob("*.yaml"))
@@ -81,7 +132,7 @@ def recipe_of(loaded: Loaded, arm: str, *, scale: str | None = None) -> tuple[Pa
             allowed=", ".join(known) or f"recipes in {loaded.scales}",
             fix=did_you_mean(nearest_words(name, known)[:1]) or f"write {path}",
         )
-    return path, {**experiment.common, **own, **(experiment.quick if scale == TINY else {})}
+    return path, {**experiment.common, **own, **quick}
 
 
 def _of_arm(error: InputError, loaded: Loaded, arm: str) -> Iterator[Problem]:

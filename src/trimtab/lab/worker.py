@@ -98,7 +98,8 @@ def shared_pieces(loaded: "LoadedRecipe", folder: Path) -> Path | None:
     ):
         return None
     kept = own.model_copy(update={"sampling": None})
-    trained_on = repr((data.root, data.train, kept, data.transforms, data.source_factors))
+    # The task, because a language model that translates has a piece between source and target.
+    trained_on = repr((loaded.recipe.task, data.root, data.train, kept, data.transforms, data.source_factors))
     return folder / f"{sha256(trained_on.encode()).hexdigest()[:16]}.model"
 
 

@@ -1,8 +1,9 @@
 """One layer of an encoder and one of a decoder: sub-layers with a residual path and a norm before or after."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -145,6 +146,8 @@ class Residual(nn.Module):
         self.norm_first = config.norm_position == "before"
         self.adds_bottom = config.norm_position == "b2t"
         self.dropout = config.dropout
+        self.skip_chance = 0.0
+        """Of each sub-layer in training; see `set_stochastic_depth`."""
         self.keeps_precision = keeps_precision
         """A norm after the sum gives float32 under autocast. The path of a language model keeps the precision that it
         began with, see `DecoderModel.residual`; that of a translator continues in float32."""
@@ -156,6 +159,8 @@ class Residual(nn.Module):
     def post(self, x: Tensor, update: Tensor, norm: nn.Module, *, bottom: Tensor | None = None) -> Tensor:
         """The residual path after the sub-layer; `bottom` is given to the last one of a layer."""
         dtype = x.dtype
+        if self.training and self.skip_chance:
+            update = update * _kept(update, self.skip_chance)
         x = x + F.dropout(update, self.dropout, self.training)
         if bottom is not None and self.adds_bottom:
             x = x + bottom
@@ -172,6 +177,23 @@ class Residual(nn.Module):
             return feed_forward(self.pre(x, norm))
 
         return self.post(x, recomputed(update, x) if recomputes else update(x), norm, bottom=bottom)
+
+
+def set_stochastic_depth(layers: Sequence[nn.Module], *, most: float) -> None:
+    """Skips the sub-layers of a stack by chance in training, the last layer's with a chance of `most` and those below
+    less in proportion; what is kept is divided by its chance, so that nothing changes in evaluation (Huang et al. 2016,
+    arXiv 1603.09382, section 3, with the scaling in training rather than in the test)."""
+    for number, layer in enumerate(layers, 1):
+        for module in layer.modules():
+            if isinstance(module, Residual):
+                module.skip_chance = most * number / len(layers)
+
+
+def _kept(update: Tensor, chance: float) -> Tensor:
+    """0 where a sub-layer is skipped, otherwise 1 / (1 - chance): drawn on the device, since recorded steps repeat what
+    the host has decided."""
+    kept = torch.rand((), device=update.device) >= chance
+    return kept.to(update.dtype) / (1 - chance)
 
 
 class EncoderBlock(nn.Module):

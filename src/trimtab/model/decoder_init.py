@@ -22,10 +22,13 @@ def init_decoder(model: nn.Module, config: DecoderModel, *, seed: int) -> None:
     own input, and the first loss is near ln(vocabulary). Norms begin at one, biases at zero; but norms after the sum
     make embeddings large again, and so the gain of the last one begins where the logit of the own input is at most
     FIRST_GAIN.
+
+    With `mup_base_dim`, embeddings and output have the standard deviation of a model of that width, and the gain of the
+    last norm begins at mup_base_dim / dim: muP's output multiplier (arXiv 2203.03466, table 8).
     """
     device = next(model.parameters()).device
     generator = torch.Generator("cpu" if device.type == "meta" else device).manual_seed(seed)
-    std = first_std(config)
+    std = math.sqrt(2 / (5 * config.dim))
     damp = 1 / math.sqrt(2 * config.layers) if config.norm_position == "before" else 1.0
     for module in model.modules():
         match module:
@@ -36,14 +39,16 @@ def init_decoder(model: nn.Module, config: DecoderModel, *, seed: int) -> None:
                 normal(module.up, std=std, generator=generator)
                 normal(module.down, std=std * damp, generator=generator)
             case nn.Embedding():
-                module.weight.normal_(0.0, std, generator=generator)
+                module.weight.normal_(0.0, first_std(config), generator=generator)
+    if config.mup_base_dim is not None:
+        model.decoder.norm.weight.fill_(config.mup_base_dim / config.dim)
     if config.norm_position != "before":
         model.decoder.blocks[-1].norm_feed_forward.weight.fill_(min(1.0, FIRST_GAIN / (config.dim * std)))
 
 
 def first_std(config: DecoderModel) -> float:
     """Standard deviation of the first embeddings."""
-    return math.sqrt(2 / (5 * config.dim))
+    return math.sqrt(2 / (5 * (config.mup_base_dim or config.dim)))
 
 
 def normal(linear: nn.Linear, *, std: float, generator: torch.Generator) -> None:

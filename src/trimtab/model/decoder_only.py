@@ -83,7 +83,7 @@ class DecoderOnly(Transformer):
         x = self.embedding(stream.ids)
         if self.training and self.neftune_alpha is not None:
             x = with_noise(x, lengths_of(stream), alpha=self.neftune_alpha)
-        x = self.target_positions.embed(x, stream.positions)
+        x = self.target_positions.embed(x, self.places_of(stream))
         if self.config.residual == "half" and products_are_bfloat16_on_gpu(x.device):
             x = x.to(torch.bfloat16)
         return F.dropout(x, self.config.dropout, self.training)

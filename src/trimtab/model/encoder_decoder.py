@@ -99,7 +99,7 @@ class EncoderDecoder(Transformer):
         return self._embed(self.embedding(stream.ids), stream, self.target_positions)
 
     def _embed(self, vectors: Tensor, stream: Stream, positions: Positions) -> Tensor:
-        x = positions.embed(vectors * math.sqrt(self.config.dim), stream.positions)
+        x = positions.embed(vectors * math.sqrt(self.config.dim), self.places_of(stream))
         return F.dropout(x, self.config.dropout, self.training)
 
     def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> "Session":

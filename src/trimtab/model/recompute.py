@@ -44,7 +44,8 @@ def layer_output(
 
 def has_dropout(block: nn.Module) -> bool:
     """Whether a layer draws random numbers in training."""
-    return block.training and getattr(getattr(block, "residual", None), "dropout", 0.0) > 0
+    residual = getattr(block, "residual", None)
+    return block.training and any(getattr(residual, name, 0.0) > 0 for name in ("dropout", "skip_chance"))
 
 
 def set_feed_forward(blocks: Iterable[nn.Module], *, recomputes: bool) -> None:

@@ -8,6 +8,9 @@ import torch
 
 from trimtab.config.run import Recipe
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.model.block import set_stochastic_depth
+from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.kinds import ContinuesTexts, Model, model_of
 from trimtab.model.module.causal import CausalModule
 from trimtab.model.module.network import family_of_model
@@ -116,7 +119,8 @@ def module_of(
 
 def build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.device) -> Model:
     """The model with its first weights, which follow from the recipe's seed."""
-    longest = -(-recipe.data.max_tokens // POSITIONS_MULTIPLE) * POSITIONS_MULTIPLE
+    shift = recipe.step.position_shift or 0
+    longest = -(-(recipe.data.max_tokens + shift) // POSITIONS_MULTIPLE) * POSITIONS_MULTIPLE
     if isinstance(recipe.model, TransformersModel):
         module = module_of(recipe.model, vocabularies.target, max_positions=longest, seed=recipe.seed)
         return with_noise_of(recipe, module).to(device)
@@ -130,6 +134,15 @@ def build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.dev
             seed=recipe.seed,
             factors=[FactorSize(each.name, len(each.values), each.dim) for each in vocabularies.factors],
         )
+    match model:
+        case EncoderDecoder():
+            model.position_shift, stacks = shift, [model.encoder, model.decoder]
+        case DecoderOnly():
+            model.position_shift, stacks = shift, [model.decoder]
+        case _:
+            stacks = []
+    for stack in stacks if recipe.step.stochastic_depth is not None else ():
+        set_stochastic_depth([*stack.blocks], most=recipe.step.stochastic_depth or 0.0)
     return with_noise_of(recipe, model).to(device)
 
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from trimtab.config.optimizers import Role
@@ -14,8 +14,10 @@ from trimtab.model.attention import Kernel
 from trimtab.model.four_bit import four_bit_maps
 from trimtab.model.layer_settings import LayerSettings
 from trimtab.model.positions.kind import Positions
+from trimtab.model.positions.shift import shifted_positions
 from trimtab.model.recompute import Recompute, layer_output, set_feed_forward
 from trimtab.model.roles import role_in
+from trimtab.types import Stream
 
 Own = TypeVar("Own", bound="Transformer")
 
@@ -31,6 +33,8 @@ class Transformer(nn.Module):
         super().__init__()
         self.num_ids = num_ids
         self.max_positions = max_positions
+        self.position_shift = 0
+        """Largest shift of the positions that are added to embeddings, in training; building a run sets it."""
         self.kernel: Kernel = "padded"
         self.recompute: Recompute = "none"
         self.has_bias = config.needs_padding
@@ -63,6 +67,12 @@ class Transformer(nn.Module):
         """Whether attention runs over padded rows: where the model is set so, and where positions add a bias to the
         scores, which the flat kernels cannot do."""
         return self.kernel == "padded" or self.has_bias
+
+    def places_of(self, stream: Stream) -> Int[Tensor, "tokens"]:
+        """The positions that are added to a stream's embeddings."""
+        if self.training and self.position_shift:
+            return shifted_positions(stream, most=self.position_shift)
+        return stream.positions
 
     logit_cap: ClassVar[None] = None
     """Logits are products, and are not squashed."""

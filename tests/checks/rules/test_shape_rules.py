@@ -103,6 +103,15 @@ def test_dropout_is_told_at_both_ends():
     assert of_example(m309, ("dropout: 0.6", "dropout: 0.3")) == []
 
 
+@pytest.mark.parametrize(("length", "count"), [("3 epochs", 0), ("4 epochs", 1), ("1000 steps", 1)])
+def test_no_dropout_is_right_for_a_few_epochs_as_the_experiment_says(length, count):
+    recipe = (
+        "task: translation\ndata: {train: [{source: a, target: b}]}\n"
+        f"model: {{kind: encoder_decoder, preset: base, dropout: 0.0}}\nlength: {length}\n"
+    )
+    assert len(findings(m308, "recipe.yaml", recipe)) == count
+
+
 def test_another_kernel_takes_dropout():
     assert of_example(m310, ("flex_attention", "sdpa")) == []
 

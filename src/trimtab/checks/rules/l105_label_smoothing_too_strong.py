@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from math import log
 
 from trimtab.checks.description import Description
-from trimtab.checks.evidence import Arithmetic, Paper
+from trimtab.checks.evidence import Arithmetic, Measured, Paper
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _STRONG = 0.3
@@ -29,6 +29,11 @@ RULE = Rule(
             "The target gives 1 - e + e/V to the right token and e/V to each other; the least cross entropy "
             "is the entropy of that target. For e = 0.1 and V = 32,000 it is 1.36 nats, for e = 0.3 it is "
             "3.72."
+        ),
+        Measured(
+            "label_smoothing",
+            "8 million parameters, English to German, 5 seeds: 0.1 changes chrF by -0.08 (-0.67 to +0.51): whatever it "
+            "gains at this size is less than a point.",
         ),
         Paper(
             "https://arxiv.org/abs/1706.03762",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
-from trimtab.checks.evidence import Folklore, Paper
+from trimtab.checks.evidence import Folklore, Measured, Paper
 from trimtab.checks.model_size import is_tiny_translator, translator_size
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
@@ -22,11 +22,18 @@ RULE = Rule(
     message="{positions} positions alone in a translator of about {size} million parameters trained from "
     "scratch",
     why="Sources differ, and the condition decides. Practitioners saw such models of 50 to 200 million "
-    "parameters collapse to one phrase, mostly between languages of other word order; above 1 billion, and "
-    "in papers with base models, relative positions alone train well. In cross-attention the decoder sees "
+    "parameters collapse to one phrase, mostly between languages of other word order; above 1 billion, in "
+    "papers with base models, and in our own small models between English and German, relative positions alone train "
+    "well, rotary ones better than sines. In cross-attention the decoder sees "
     "no positions but what the encoder's output holds. If it collapses, absolute positions, alone or beside "
     "them, are the first thing to try.",
     evidence=(
+        Measured(
+            "positions",
+            "8 million parameters, English to German, 1,000 steps, 5 seeds: no scheme collapses. Rotary positions "
+            "alone are 0.190 nats a token better than sines (0.165 to 0.214), T5's bias is 0.219 worse (0.166 to "
+            "0.271).",
+        ),
         Paper(
             "https://arxiv.org/abs/2212.05830",
             "'the vanishing of absolute position information in encoder output causes the training failure' "

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
-from trimtab.checks.evidence import Folklore, Paper
+from trimtab.checks.evidence import Folklore, Measured, Paper
 from trimtab.checks.model_size import is_tiny_translator, translator_size
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
@@ -22,9 +22,14 @@ RULE = Rule(
     message="RMSNorm in a translator of about {size} million parameters trained from scratch",
     why="Sources differ, and the condition decides. In large language models it is as good as LayerNorm and "
     "faster; one practitioner found it slightly worse in translators of 100 million parameters, and models "
-    "with relative positions to diverge sooner. At this size there is little speed to gain: if training is "
-    "unstable, try LayerNorm first.",
+    "with relative positions to diverge sooner. We measured no difference that five seeds could show, and at most "
+    "0.06 nats. At this size there is little speed to gain: if training is unstable, try LayerNorm first.",
     evidence=(
+        Measured(
+            "rms_norm",
+            "8 million parameters, English to German, 5 seeds: RMSNorm is 0.028 nats a token worse (0.059 worse to "
+            "0.004 better, p 0.07): undecided, and small if there is anything.",
+        ),
         Paper(
             "https://arxiv.org/abs/1910.07467",
             "RMSNorm 'achieves comparable performance against LayerNorm but reduces the running time by 7% "

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
-from trimtab.checks.evidence import Arithmetic, Paper
+from trimtab.checks.evidence import Arithmetic, Measured, Paper
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _STRONG = 0.4
@@ -20,9 +20,15 @@ RULE = Rule(
     name="dropout-too-strong",
     severity="note",
     message="dropout {value}: of each sub-layer's output only {share} is left in training",
-    why="Right for very little text (some ten thousand pairs), where it was found to help. With more, the "
-    "model is too small for what is left of it, learns slowly and stays behind one with 0.1 to 0.3.",
+    why="Right for very little text (some ten thousand pairs) that is seen many times, where it was found to "
+    "help. With more, the model is too small for what is left of it, learns slowly and stays behind one with 0.1; a "
+    "small model does so at 0.3 already.",
     evidence=(
+        Measured(
+            "dropout",
+            "8 million parameters, 122,000 pairs seen three times, 5 seeds: 0.3 is 0.525 nats a token worse than 0.1 "
+            "(0.482 to 0.568), and 7 points of chrF.",
+        ),
         Paper(
             "https://arxiv.org/abs/1905.11901",
             "Strong regularisation is among the practices that help translation with little data.",
@@ -31,7 +37,7 @@ RULE = Rule(
             "What two sub-layers in a row both keep is (1 - p)^2: 0.81 for p = 0.1, 0.25 for p = 0.5."
         ),
     ),
-    fix=Fix("set `{key}: 0.1` to 0.3, unless there are less than about 100,000 pairs"),
+    fix=Fix("set `{key}: 0.1`, unless there are less than about 100,000 pairs that are seen many times"),
     bad=Example("opennmt.yaml", _YAML.format(dropout=0.6)),
     good=Example("opennmt.yaml", _YAML.format(dropout=0.1)),
     tips=("S0-45",),

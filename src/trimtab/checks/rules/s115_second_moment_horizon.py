@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
-from trimtab.checks.evidence import Arithmetic, Paper
+from trimtab.checks.evidence import Arithmetic, Measured, Paper
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.step_size import ADAM_FAMILY, devices, tokens_per_step
 
@@ -15,9 +15,15 @@ RULE = Rule(
     message="Adam's second moment halves every {life:,.0f} tokens (beta2 {beta2:g}, {tokens:,} tokens a "
     "step), which is {what}",
     why="What matters is how many tokens the average of squared gradients looks back. With 0.95 and small "
-    "batches it is noisy; with 0.999 and batches of millions it is out of date when the gradient grows. The "
+    "batches it is noisy, and even 0.98 was behind 0.999 in a small translator; with 0.999 and batches of "
+    "millions it is out of date when the gradient grows. The "
     "range is wide on purpose.",
     evidence=(
+        Measured(
+            "beta2",
+            "8 million parameters, English to German, 8,192 targets a step, 5 seeds: 0.999, a half-life of 5.7 million "
+            "tokens, is 0.062 nats a token better than 0.98 (0.045 to 0.079), which is 0.053 better than 0.9.",
+        ),
         Paper(
             "https://arxiv.org/abs/2507.07101",
             "Marek et al. 2025: instead of the decay rate, the half-life of the second moment in tokens "

@@ -12,9 +12,10 @@ Role = Literal["embedding", "hidden", "output", "vector", "lora_b"]
 
 class LearningRateMultipliers(Settings):
     """Factors on the learning rate for the weights of each role, throughout the schedule: muP (arXiv 2203.03466, table
-    8) scales Adam's learning rate for hidden matrices with 1 / width and keeps the others. Weight decay is proportional
-    to the learning rate, so it is scaled too; it applies only to hidden matrices, so divide `weight_decay` by `hidden`
-    to keep it. `learning_rate` in metrics.jsonl is that of the schedule, without these factors."""
+    8) scales Adam's learning rate for hidden matrices with 1 / width; `model.mup_base_dim` fills in all of it. Weight
+    decay is proportional to the learning rate, so it is scaled too; it applies only to hidden matrices, so divide
+    `weight_decay` by `hidden` to keep it. `learning_rate` in metrics.jsonl is that of the schedule, without these
+    factors."""
 
     embedding: float = Field(default=1.0, ge=1e-4, le=1e4)
     """Embedding tables: of tokens, and of learned positions. A matrix that is tied to the output belongs here."""

@@ -37,11 +37,18 @@ def not_as_said(parts: Checked, pack: Batch, evaluated: torch.Tensor, *, bound: 
     """What is wrong with dropout in training. Compiled code rounds otherwise than the modules behind it, so what is
     compared with an evaluation comes from these."""
     dropout = parts.recipe.model.dropout
-    if dropout or parts.recipe.step.neftune_alpha is not None:
+    step = parts.recipe.step
+    others = {
+        "noise is added to the embeddings": step.neftune_alpha,
+        "positions are shifted": step.position_shift,
+        "sub-layers are skipped by chance": step.stochastic_depth,
+    }
+    drawn = [what for what, value in others.items() if value is not None]
+    if dropout or drawn:
         first, second = (hidden_in_training(parts, pack, seed=seed) for seed in (1, 2))
         if difference(second, first) > bound:
             return None
-        what = f"dropout is {dropout:g}" if dropout else "noise is added to the embeddings"
+        what = f"dropout is {dropout:g}" if dropout else drawn[0]
         return f"{what}, and two passes in training with different seeds agree"
     if getattr(parts.model, "batch_statistics", None) is not None:
         return None  # live batch norm: a pass in training differs, as it should

@@ -1,0 +1,90 @@
+"""muP: learning rates by role from the width of a model and of the one whose learning rate was searched.
+
+Yang et al. 2022, "Tensor Programs V", arXiv 2203.03466, table 8. The first weights of an encoder-decoder follow it
+already; `model/decoder_init.py` draws those of a decoder by `mup_base_dim`. What remains are learning rates.
+"""
+
+import math
+from collections.abc import Iterator
+
+from trimtab.config.complaint import Complaint
+from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.model import EncoderDecoderModel
+from trimtab.config.optimizers import AdamW, AdEMAMix, Lion
+from trimtab.config.run import Model, Recipe
+from trimtab.config.schedules import Noam
+
+LAST_NORM = "decoder.norm.*"
+TABLES_OF_BIASES = "*_positions.weight"
+
+
+def with_mup(recipe: Recipe) -> Recipe:
+    """The recipe with the learning rate multipliers that `model.mup_base_dim` stands for, where it writes none.
+
+    With m = dim / mup_base_dim, and Adam's updates, whose size does not depend on that of the gradient:
+
+    - hidden matrices have 1 / m, as in table 8; gains and biases within the layers have 1;
+    - the last norm, before the output, takes the place of the output multiplier 1 / m: its gain begins at 1 / m of that
+      of the base model (1 / sqrt(m) in an encoder-decoder), and it learns as much slower;
+    - in an encoder-decoder, whose embeddings are multiplied by sqrt(dim), embeddings and output have 1 / sqrt(m); in a
+      decoder they have 1.
+
+    Multiplying a weight, its first value and its learning rate by c, and what follows it by 1 / c, changes nothing of
+    what Adam computes (section J.2.1), so these are the rates of table 8 for other, equal parametrizations.
+    """
+    if (model := scaled(recipe.model)) is None or model.mup_base_dim is None:
+        return recipe
+    wider = model.dim / model.mup_base_dim
+    tables = 1 / math.sqrt(wider) if model.has_encoder else 1.0
+    own = recipe.step.optimizer.learning_rate_multipliers
+    names = {LAST_NORM: tables if model.has_encoder else 1 / wider}
+    if any(each.has_bias and each.is_trained for each in model.all_position_settings):
+        names[TABLES_OF_BIASES] = 1 / tables  # added to scores of attention, which do not grow with the width
+    found = {"hidden": 1 / wider, "embedding": tables, "names": {**names, **own.names}}
+    if model.tie_embeddings in ("none", False):
+        found["output"] = tables
+    kept = {key: value for key, value in found.items() if key == "names" or key not in own.model_fields_set}
+    optimizer = recipe.step.optimizer.model_copy(
+        update={"learning_rate_multipliers": own.model_copy(update=kept)}
+    )
+    return recipe.model_copy(update={"step": recipe.step.model_copy(update={"optimizer": optimizer})})
+
+
+def scaled(model: Model) -> EncoderDecoderModel | DecoderModel | None:
+    """The model if it has a `mup_base_dim`."""
+    match model:
+        case EncoderDecoderModel() | DecoderModel() if model.mup_base_dim is not None:
+            return model
+        case _:
+            return None
+
+
+def mup_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+    """What cannot be beside `model.mup_base_dim`."""
+    model, step = scaled(recipe.model), recipe.step
+    if model is None:
+        return
+    if model.norm_position != "before":
+        yield Complaint(
+            path="model.mup_base_dim",
+            what="muP takes the place of the last norm's gain, which only `norm_position: before` has",
+            got=f"norm_position: {model.norm_position}",
+            allowed="norm_position: before",
+            fix="set it, or remove `mup_base_dim`",
+        )
+    if not isinstance(step.optimizer, AdamW | AdEMAMix | Lion):
+        yield Complaint(
+            path="step.optimizer.kind",
+            what="`model.mup_base_dim` scales learning rates for updates of Adam's size",
+            got=step.optimizer.kind,
+            allowed="adamw, stable_adamw, ademamix or lion",
+            fix="choose one of them, or remove `mup_base_dim`",
+        )
+    if isinstance(step.schedule, Noam):
+        yield Complaint(
+            path="step.schedule.kind",
+            what="noam divides the learning rate by the root of the width, which `model.mup_base_dim` does already",
+            got="noam, with `mup_base_dim`",
+            allowed="any other schedule",
+            fix="use `{kind: inverse_sqrt}`, which is the same without the width",
+        )
