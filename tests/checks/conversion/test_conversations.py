@@ -34,7 +34,7 @@ def test_what_is_done_otherwise_is_said():
     assert "### Instruction:" in notes
     assert "lora_dropout (0.05) is left out" in notes
     assert "extend the model before" in notes
-    assert "name a validation file" in notes
+    assert "hold rows out" in notes
 
 
 @pytest.mark.slow
