@@ -38,6 +38,11 @@ def write_language_model(draft: Draft) -> None:
         )
         draft.say("model: {kind: pretrained, path: MODEL}", comment="no model is named there")
     write_adapter(draft)
+    if (chosen := draft.key("unfrozen_parameters")) is not None and chosen.value:
+        draft.note(
+            "unfrozen_parameters: all weights are trained here; name those that stay as they are in `freeze`, by "
+            "patterns such as decoder.blocks.[0-9].*"
+        )
     _write_loss(draft)
     draft.say()
     write_step(draft, longest=number)
