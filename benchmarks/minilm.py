@@ -49,6 +49,7 @@ def main():
     )
     parser.add_argument("--tries", type=int, default=6, help="steps of each of them")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--train-lines", type=int, default=20_000, help="of which a run draws its own")
     parser.add_argument("--held-out", type=int, default=400)
     args = parser.parse_args()
     if args.model is None:
@@ -56,6 +57,7 @@ def main():
 
         args.model = get_model_path()
     train, held = split(args.data)
+    train = random.Random(1).sample(train, min(args.train_lines, len(train)))
     held = random.Random(1).sample(held, args.held_out)
     record = Record(
         args.out,
