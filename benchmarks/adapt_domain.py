@@ -67,7 +67,7 @@ def prepare(args):
         for name, pairs in parts.items():
             for number, side in enumerate(("en", "de")):
                 text = "".join(pair[number] + "\n" for pair in pairs)
-                (args.out / f"{name}.{split}.{side}.xz").write_bytes(lzma.compress(text.encode(), preset=9))
+                (args.out / f"{name}.{split}.{side}.xz").write_bytes(lzma.compress(text.encode(), preset=1))
             print(f"{name} {split}: {len(pairs):,} pairs")
 
 

@@ -17,6 +17,7 @@ sizes that are set; `--seconds 3 --tries 1 --batches 2 --tokens 1024` tries it o
 """
 
 import argparse
+import dataclasses
 import gc
 import json
 import lzma
@@ -214,6 +215,10 @@ def trained(args, rows, pad, model, *, batch, windows, seconds):
         return {"input_ids": ids, "attention_mask": mask, "labels": ids.masked_fill(mask == 0, -100)}
 
     cuda = args.device.type == "cuda"
+    known = {field.name for field in dataclasses.fields(TrainingArguments)}
+    recomputes = (
+        "activation_checkpointing" if "activation_checkpointing" in known else "gradient_checkpointing"
+    )
     if cuda:
         torch.cuda.reset_peak_memory_stats()
     with tempfile.TemporaryDirectory() as folder:
@@ -233,7 +238,7 @@ def trained(args, rows, pad, model, *, batch, windows, seconds):
             disable_tqdm=True,
             train_sampling_strategy="group_by_length",
             length_column_name="length",
-            gradient_checkpointing=args.recompute,
+            **({recomputes: True} if args.recompute else {}),
         )
         data = [{"input_ids": row, "length": len(row)} for row in rows]
         Counting(

@@ -22,7 +22,9 @@ def refuse_adapter(draft: Draft, *, title: str) -> None:
         f"{draft.run.document.path}: its adapter is of a kind that trimtab does not train",
         got=f"{adapter.key}: {adapter.value}",
         allowed="LoRA, rsLoRA, DoRA, QLoRA, or training of all weights",
-        fix=f"keep it in {title}, or set `{adapter.key}: lora`",
+        fix=f"keep it in {title}, or set `{adapter.key}: lora`"
+        if adapter.value != "freeze"
+        else f"set `{adapter.key}: full`, and name the weights that stay as they are in `freeze` of the recipe",
     )
 
 
