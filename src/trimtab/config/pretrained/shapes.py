@@ -71,7 +71,7 @@ def shape_of(settings: Mapping[str, Any], *, name: str) -> Found:
     if kind not in MODEL_TYPES:
         raise input_error(
             f"{name}: this architecture does not load into the native decoder",
-            got=", ".join(map(str, settings.get("architectures") or [])) or f"model_type {kind}",
+            got=f"model_type {kind}",
             allowed=SUPPORTED,
             fix="take a model of one of these families, such as SmolLM2, Llama, Mistral or Qwen3",
         )
