@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from trimtab.config.pretrained.families import classes_of
 from trimtab.config.pretrained.gguf_header import GgufHeader, read_gguf_header
 from trimtab.config.pretrained.place import CONFIG, Place
 from trimtab.errors import InputError, Problem, input_error, unreadable
@@ -71,7 +72,7 @@ def shape_of(settings: Mapping[str, Any], *, name: str) -> Found:
     if kind not in MODEL_TYPES:
         raise input_error(
             f"{name}: this architecture does not load into the native decoder",
-            got=f"model_type {kind}",
+            got=classes_of(settings) or f"model_type {kind}",
             allowed=SUPPORTED,
             fix="take a model of one of these families, such as SmolLM2, Llama, Mistral or Qwen3",
         )
