@@ -69,6 +69,8 @@ def test_named_validation_sets_are_written_and_a_share_is_a_command():
     assert held["data"]["valid"] == {"text": "dev.jsonl", "learn": "answers"}
     share = made(AXOLOTL + "val_set_size: 0.02\n")
     assert any("awk 'NR % 50 == 0' chats.jsonl" in note for note in share.notes)
+    count = made(AXOLOTL + "val_set_size: 200\n")
+    assert any("head -n 200 chats.jsonl > dev.jsonl && tail -n +201" in note for note in count.notes)
 
 
 def test_prompts_that_are_learned_and_rows_that_are_not_read_are_named():

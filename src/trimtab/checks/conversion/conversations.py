@@ -78,12 +78,16 @@ def _note_share(draft: Draft, found: list[DataSet]) -> None:
     setting = draft.key("val_set_size", "val_size")
     file = file_of(found[0], learn="answers") if found else "train.jsonl"
     share = setting.value if setting is not None and isinstance(setting.value, int | float) else 0.05
-    every = max(2, round(1 / share)) if 0 < share < 1 else 20
     read = quote(file)
+    if share >= 1:
+        count = int(min(share, 10**9))
+        made = f"head -n {count} {read} > dev.jsonl && tail -n +{count + 1} {read} > train.jsonl"
+    else:
+        every = max(2, round(1 / share)) if share > 0 else 20
+        made = f"awk 'NR % {every} == 0' {read} > dev.jsonl && awk 'NR % {every}' {read} > train.jsonl"
     draft.note(
-        "a share is not split off here: hold rows out by "
-        f"`awk 'NR % {every} == 0' {read} > dev.jsonl && awk 'NR % {every}' {read} > train.jsonl`, put train.jsonl in "
-        f"the place of {file}, and set `data.valid: {{text: dev.jsonl, learn: answers}}`"
+        f"a share is not split off here: hold rows out by `{made}`, put train.jsonl in the place of {file}, and set "
+        "`data.valid: {text: dev.jsonl, learn: answers}`"
     )
 
 
