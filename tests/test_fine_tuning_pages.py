@@ -96,22 +96,33 @@ def blocks_of(name):
     return [text for page, _, text in BLOCKS if page == name]
 
 
-@pytest.mark.slow
-def test_a_translator_of_another_library_is_tuned_used_and_given_back(models, tmp_path, monkeypatch):
+def pairs_in(tmp_path, models, monkeypatch):
+    """Pairs and the models beside them, in the working directory."""
     monkeypatch.chdir(tmp_path)
     for name in ("marian", "nllb"):
         (tmp_path / name).symlink_to(models / name)
     for name, count in (("train", 60), ("dev", 8)):
         for side, lines in zip(("en", "de"), zip(*small_pairs(count, seed=count), strict=True), strict=True):
             (tmp_path / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines))
+
+
+@pytest.mark.slow
+def test_a_translator_of_another_library_is_tuned_used_and_given_back(models, tmp_path, monkeypatch):
+    pairs_in(tmp_path, models, monkeypatch)
     recipe = written(tmp_path, "recipe.yaml", blocks_of("fine_tune_nllb_or_opus")[0])
     called("train", recipe, "--out", "tuned", *SHORT)
     called("export", "tuned", "--to", "hf", "--out", "tuned-hf")
     adapted = written(tmp_path, "lora.yaml", blocks_of("fine_tune_nllb_or_opus")[1])
     called("train", adapted, "--out", "adapted", *SHORT, "data.valid={source: dev.en, target: dev.de}")
     called("export", "adapted", "--to", "peft", "--out", "adapter")
-    one = called("translate", "adapted", "--input", "dev.en", "--output", "-")
-    assert one == called("translate", "marian", "--adapter", "adapter", "--input", "dev.en", "--output", "-")
+    called("translate", "adapted", "--input", "dev.en", "--output", "one.de")
+    called("translate", "marian", "--adapter", "adapter", "--input", "dev.en", "--output", "other.de")
+    assert (tmp_path / "one.de").read_text() == (tmp_path / "other.de").read_text()
+
+
+@pytest.mark.slow
+def test_pieces_of_a_new_language_are_added_and_trained(models, tmp_path, monkeypatch):
+    pairs_in(tmp_path, models, monkeypatch)
     called("vocabulary", "extend", "nllb", "--text", "train.de", "--add", 4, "--out", "nllb_xx")
     text = blocks_of("add_a_language")[0].replace(".xx", ".de")
     tree = recipe_of(text)
@@ -126,8 +137,8 @@ def test_a_translator_of_another_library_is_tuned_used_and_given_back(models, tm
 def test_a_model_learns_instructions_by_the_commands_of_its_page(models, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "llama").symlink_to(models / "llama")
-    rows = [{"prompt": f"say {word}", "completion": f"the {word}"} for word in "abcdefghijkl"]
-    for name in ("chat", "dev"):
+    for name, words in (("chat", "abcdefghijkl"), ("dev", "mnop")):
+        rows = [{"prompt": f"say {word}", "completion": f"the {word}"} for word in words]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "general.txt").write_text(documents(3, seed=2))
     recipe = written(tmp_path, "chat.yaml", blocks_of("teach_instructions")[0])
