@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from trimtab.config.pretrained.gguf_header import read_gguf_header
 from trimtab.config.pretrained.place import GGUF
@@ -81,8 +81,8 @@ def _of_folder(folder: Path, config: PretrainedTokenizer, *, key: str) -> FastTo
 def _end_of_model(folder: Path, known: Mapping[str, int]) -> int | None:
     """The end symbol that the settings of the model name by its id, where those of the tokenizer name none."""
     for name in ("generation_config.json", "config.json"):
-        told = read_object(folder / name).get("eos_token_id")
-        first = told[0] if isinstance(told, list) and told else told
+        told: Any = read_object(folder / name).get("eos_token_id")
+        first: Any = cast("list[Any]", told)[0] if isinstance(told, list) and told else told
         if type(first) is int and first in known.values():
             return first
     return None

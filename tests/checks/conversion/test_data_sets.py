@@ -105,6 +105,15 @@ def test_a_name_that_nothing_explains_and_one_of_the_hub(tmp_path):
     assert (hub.is_missing, hub.is_file, hub.name, hub.config) == (False, False, "a/b", "c")
 
 
+@for_each("name", ["a" * 5000, "a\0b", "", "..", "/", 3, None, [], {"a": 1}])
+def test_no_name_is_too_strange(name, tmp_path):
+    entry = f"type: {json.dumps(name)}, data_files: {json.dumps(name)}"
+    found = training_sets(axolotl(entry))
+    assert all(isinstance(each.is_file, bool) for each in found)
+    info = {"mine": {"file_name": name, "columns": name, "tags": name, "formatting": name}}
+    assert len(training_sets(factory(tmp_path, info))) == 1
+
+
 @pytest.mark.parametrize("info", ["[1]", "{", "null", '{"mine": 3}'])
 def test_a_broken_dataset_info_explains_nothing(info, tmp_path):
     draft = factory(tmp_path, {})

@@ -62,7 +62,7 @@ class DataSet:
     def is_file(self) -> bool:
         """Whether the name is that of a file rather than of a data set of the hub."""
         return "://" not in self.name and bool(
-            self.name.endswith((*LINES, ".json", ".parquet", ".csv", ".arrow")) or self.path.is_file()
+            self.name.endswith((*LINES, ".json", ".parquet", ".csv", ".arrow")) or is_there(self.path)
         )
 
     @property
@@ -77,6 +77,14 @@ class DataSet:
         if self.form == "instructions":
             return {**INSTRUCTION_FIELDS, **self.fields} == INSTRUCTION_FIELDS
         return self.fields.get("text", "text") == "text"
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is a file; not so for a name that no file system takes."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def training_sets(draft: Draft) -> list[DataSet]:
@@ -204,7 +212,7 @@ def _llamafactory_entry(
     place = folder / file if file else Path()
     told = DataSet(
         key=key,
-        name=str(place) if file and place.exists() else file or hub or name,
+        name=str(place) if file and is_there(place) else file or hub or name,
         said=str(entry.get("formatting") or ALPACA),
         config=_text(entry, "subset"),
         split=_text(entry, "split") or "train",
@@ -254,7 +262,7 @@ def _named_data_sets(draft: Draft) -> tuple[Path, Mapping[str, Any]]:
 def _base(draft: Draft, name: str) -> Path:
     """The folder that a file is found from: that of the configuration, or this one."""
     beside = Path(PurePath(draft.run.document.path).parent)
-    return Path() if Path(name).exists() else beside
+    return Path() if is_there(Path(name)) else beside
 
 
 def _text(item: Mapping[str, Any], key: str) -> str:
