@@ -510,7 +510,7 @@ def of_shape(work, shape, record):
     given = argparse.Namespace(
         model=str(work.folder / JOINED), random="tiny" if args.tiny else shape, device=args.device, rank=args.rank,
         seconds=args.seconds, warm=2 if args.tiny else 15, tries=args.tries, workers=args.workers,
-        batches=[2] if args.tiny else [16], tokens=[512] if args.tiny else [args.tokens],
+        batches=[2] if args.tiny else [16], tokens=[512] if args.tiny else [args.tokens], recompute=False,
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         given.model = str(lora_speed.random_model(given, folder))

@@ -4,7 +4,7 @@ import pytest
 
 from tests.pretrained_folder import TEMPLATE, pretrained_folder
 from trimtab.config.tokenizer import PretrainedTokenizer
-from trimtab.data.pretrained_tokenizer import special_ids
+from trimtab.data.pretrained_tokenizer import read_pretrained, special_ids
 from trimtab.data.stored_tokenizer import adopt_pretrained, load_stored
 from trimtab.errors import InputError
 
@@ -46,3 +46,18 @@ def test_a_tokenizer_that_lacks_something_is_refused(tmp_path):
     (base / "tokenizer.json").unlink()
     with pytest.raises(InputError, match=r"has no tokenizer\.json"):
         adopted(base, tmp_path / "own")
+
+
+def test_a_broken_file_is_named_and_the_end_may_be_that_of_the_model(tmp_path):
+    folder = pretrained_folder(tmp_path / "base")
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps({**settings, "eos_token": None}))
+    with pytest.raises(InputError, match="names no end symbol"):
+        read_pretrained(PretrainedTokenizer(path=str(folder)), key="k")
+    for told, wanted in ((2, 2), ([1, 2], 1)):
+        (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": told}))
+        assert read_pretrained(PretrainedTokenizer(path=str(folder)), key="k").end == wanted
+    for text in ("", "{", '{"a": 1}', "[]"):
+        (folder / "tokenizer.json").write_text(text)
+        with pytest.raises(InputError, match="holds no tokenizer"):
+            read_pretrained(PretrainedTokenizer(path=str(folder)), key="k")

@@ -134,3 +134,34 @@ def test_the_real_weights_of_smollm2_give_the_logits_of_transformers():
     torch.testing.assert_close(
         torch.stack(row_logits(native(file)[0], row.tolist())), wanted, atol=1e-4, rtol=1e-4
     )
+
+
+def test_a_second_matrix_that_settings_tie_to_the_first_is_refused_unless_it_is_the_same(tmp_path):
+    folder = pretrained_folder(tmp_path / "base")
+    stored = load_file(folder / "model.safetensors")
+    embeddings = stored["model.embed_tokens.weight"]
+    for head, fits in ((embeddings.clone(), True), (embeddings + 0.1, False)):
+        save_file({**stored, "lm_head.weight": head}, folder / "model.safetensors", metadata={"format": "pt"})
+        if fits:
+            native(folder)
+        else:
+            with pytest.raises(InputError, match="ties two matrices that differ"):
+                native(folder)
+    settings = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**settings, "tie_word_embeddings": False}))
+    native(folder)  # as the error advises
+
+
+def test_a_missing_output_matrix_and_packed_numbers_are_refused_by_name(tmp_path):
+    folder = pretrained_folder(tmp_path / "base", tie_word_embeddings=False)
+    stored = load_file(folder / "model.safetensors")
+    del stored["lm_head.weight"]
+    save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(InputError, match="no output matrix") as caught:
+        native(folder)
+    assert '"tie_word_embeddings": true' in str(caught.value)
+    for dtype in (torch.int8, torch.uint8, torch.float8_e4m3fn):
+        changed = {**stored, "model.norm.weight": stored["model.norm.weight"].to(dtype)}
+        save_file(changed, folder / "model.safetensors", metadata={"format": "pt"})
+        with pytest.raises(InputError, match="quantized weights"):
+            native(folder)

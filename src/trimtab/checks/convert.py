@@ -104,6 +104,10 @@ def _converted(run: Description, kind: Kind) -> Conversion:
     if unmatched:
         names = ", ".join(_with_stars([setting.key for setting in unmatched]))
         _say_wrapped(head, f"without a counterpart here: {names}")
+    if others := draft.without_effect():
+        _say_wrapped(
+            head, f"left out, without an effect on what is learned: {', '.join(_with_stars([*others]))}"
+        )
     head.say()
     return Conversion(
         recipe_text="\n".join([*head.lines, *draft.lines]) + "\n",

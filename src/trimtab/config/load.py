@@ -14,6 +14,7 @@ from trimtab.config.describe import shown
 from trimtab.config.fitting import fitted
 from trimtab.config.given_path import path_text
 from trimtab.config.nearest import did_you_mean, nearest_words
+from trimtab.config.new_rows import untrained_rows
 from trimtab.config.overrides import apply_overrides
 from trimtab.config.pretrained.fill import with_pretrained
 from trimtab.config.problems import complaints_about
@@ -139,7 +140,7 @@ def parse_recipe(
     notes: tuple[str, ...] = ()
     if recipe is not None:
         recipe, notes = fitted(recipe)
-        found = contradictions(recipe)
+        found = [*contradictions(recipe), *untrained_rows(recipe, folder=path.absolute().parent)]
     if recipe is None or found:
         raise InputError(*placed(found, str(path), read.positions, overridden))
     return LoadedRecipe(

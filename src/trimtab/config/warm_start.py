@@ -55,7 +55,7 @@ def with_start(tree: Any, *, folder: Path, begun: Path | None = None) -> Started
     if begun is not None and own is not None and group(own, "model").get("warm_start"):
         data = _data_as_begun(group(tree, "data"), group(own, "data"))
         return Started({**tree, "model": _model(model, group(own, "model")), "data": data})
-    run = next(iter(_runs(start, folder)), None)
+    run = next(iter(runs_named(start, folder)), None)
     old = read_recipe(run / RECIPE) if run is not None else None
     if run is None or old is None:
         if not model.keys() & {"preset", *SIZES}:
@@ -140,7 +140,7 @@ def _differing(written: Mapping[str, Any], had: Mapping[str, Any]) -> Iterator[s
     )
 
 
-def _runs(start: str, folder: Path) -> Iterator[Path]:
+def runs_named(start: str, folder: Path) -> Iterator[Path]:
     """The folders of a run that a name may mean, that of the run itself for the folder of a checkpoint."""
     for name in dict.fromkeys((start, start.rpartition("@")[0])):
         if not name:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from trimtab.config.pretrained.gguf_header import read_gguf_header
 from trimtab.config.pretrained.place import GGUF
@@ -58,7 +58,16 @@ def _of_folder(folder: Path, config: PretrainedTokenizer, *, key: str) -> FastTo
         with open_input(folder / TEMPLATE) as file:
             template = file.read().decode("utf-8", errors="replace")
     known = ids_of(content)
+    if not known:
+        raise input_error(
+            f"{key}.path: {folder / FILE} holds no tokenizer",
+            got="nothing that the library `tokenizers` reads",
+            allowed="the tokenizer.json that belongs to the model",
+            fix="download the file again",
+        )
     symbols = {name: known.get(spelled(settings.get(named))) for name, named in NAMES.items()}
+    if symbols["end"] is None:
+        symbols["end"] = _end_of_model(folder, known)
     made = FastTokenizer(
         content,
         special=special_ids(symbols, name=f"{key}: {folder}"),
@@ -67,6 +76,16 @@ def _of_folder(folder: Path, config: PretrainedTokenizer, *, key: str) -> FastTo
         name=str(folder / FILE),
     )
     return made if symbols["start"] is not None else beginning_as_chats(made)
+
+
+def _end_of_model(folder: Path, known: Mapping[str, int]) -> int | None:
+    """The end symbol that the settings of the model name by its id, where those of the tokenizer name none."""
+    for name in ("generation_config.json", "config.json"):
+        told: Any = read_object(folder / name).get("eos_token_id")
+        first: Any = cast("list[Any]", told)[0] if isinstance(told, list) and told else told
+        if type(first) is int and first in known.values():
+            return first
+    return None
 
 
 def _of_gguf(path: Path, config: PretrainedTokenizer, *, key: str) -> FastTokenizer:

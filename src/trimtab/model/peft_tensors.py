@@ -7,12 +7,13 @@ import torch
 from torch import Tensor, nn
 
 from trimtab.config.adapter import LoraAdapter
+from trimtab.config.pretrained.map_names import target_of
 from trimtab.errors import InputError, input_error
 from trimtab.model.block import DecoderBlock, EncoderBlock
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.lora import LoraLinear, adapted_maps
-from trimtab.model.module.linear_maps import shortest_names, target_of
+from trimtab.model.module.linear_maps import shortest_names
 from trimtab.model.module.module_model import PREFIX as OF_NETWORK
 from trimtab.model.module.module_model import ModuleModel
 

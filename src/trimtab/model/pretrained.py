@@ -19,8 +19,10 @@ from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.gguf_weights import GgufWeights
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
-HEAD = "lm_head.weight"
+EMBEDDINGS, HEAD = "model.embed_tokens.weight", "lm_head.weight"
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack")
+PACKED = frozenset({"I8", "U8", "F8_E4M3", "F8_E5M2", "F8_E8M0", "F4", "F6_E2M3", "F6_E3M2"})
+"""As safetensors names them."""
 MOST_NAMED = 5
 MOST_BYTES = 100_000_000
 """Of the index of a model in several files."""
@@ -88,6 +90,7 @@ def take_pretrained(model: DecoderOnly, path: str, *, sha256: str | None = None)
     pickled alone, and where they are not those of the `sha256`.
     """
     weights = open_weights(Path(path))
+    check_stored(weights, path=path)
     found = sha256_of(weights.files)
     if sha256 not in (None, found):
         raise input_error(
@@ -99,6 +102,8 @@ def take_pretrained(model: DecoderOnly, path: str, *, sha256: str | None = None)
     wanted = dict(named_rows(model))
     ignored = {HEAD} if model.output is None else set[str]()
     _check_names(weights, wanted, ignored, path=path)
+    if model.output is None and HEAD in weights.names:
+        _check_tied(weights, path=path)
     stored = Counter[str]()
     for name, rows in wanted.items():
         tensor, kind = weights.read(name)
@@ -119,7 +124,7 @@ def take_pretrained(model: DecoderOnly, path: str, *, sha256: str | None = None)
 
 def named_rows(model: DecoderOnly) -> Iterator[tuple[str, Tensor]]:
     """Every tensor of the model by its name in transformers, as a view of the rows that hold it here."""
-    yield "model.embed_tokens.weight", model.embedding.weight[: model.num_ids]
+    yield EMBEDDINGS, model.embedding.weight[: model.num_ids]
     for number, block in enumerate(model.decoder.blocks):
         assert isinstance(block, DecoderBlock)
         yield from _of_block(block, f"model.layers.{number}")
@@ -233,11 +238,46 @@ def _check_names(weights: Weights, wanted: Mapping[str, Tensor], ignored: set[st
     there = {name for name in weights.names if not name.endswith(".rotary_emb.inv_freq")}
     missing, left = sorted(wanted.keys() - there), sorted(there - wanted.keys() - ignored)
     told = {"missing": missing, "left over": left}
+    if missing == [HEAD] and not left:
+        raise input_error(
+            f"{path}: no output matrix, which config.json has apart from the embeddings",
+            got=f"tie_word_embeddings: false, and no {HEAD}",
+            allowed=f"{HEAD} in the files, or `tie_word_embeddings: true`",
+            fix='write `"tie_word_embeddings": true` in config.json, if the model was trained so, or download it again',
+        )
     if missing or left:
         got = "; ".join(
             f"{len(names)} {what}: {', '.join(names[:MOST_NAMED])}" for what, names in told.items() if names
         )
         raise refused(path, got=got, allowed="every tensor of the model and no other")
+
+
+def check_stored(weights: Weights, *, path: str) -> None:
+    """Raises InputError where numbers of safetensors are packed in 8 bits or fewer, which nothing here unpacks."""
+    if not isinstance(weights, SafetensorsWeights):
+        return
+    for file in weights.files:
+        with safe_open(file, framework="pt") as opened:
+            for name in opened.keys():  # noqa: SIM118
+                if (kind := str(opened.get_slice(name).get_dtype())) in PACKED:
+                    raise input_error(
+                        f"{path}: quantized weights cannot be trained here",
+                        got=f"{name} in {kind}",
+                        allowed="float32, float16 or bfloat16, or a .gguf file",
+                        fix="take the model before it was quantized",
+                    )
+
+
+def _check_tied(weights: Weights, *, path: str) -> None:
+    """Raises InputError where the files hold an output matrix that is not the embeddings, though settings tie them."""
+    if torch.equal(weights.read(HEAD)[0], weights.read(EMBEDDINGS)[0]):
+        return
+    raise input_error(
+        f"{path}: config.json ties two matrices that differ in the files",
+        got=f"tie_word_embeddings: true, and {HEAD} apart from {EMBEDDINGS}",
+        allowed="one matrix for both, or `tie_word_embeddings: false`",
+        fix='write `"tie_word_embeddings": false` in config.json, and both are trained as the files hold them',
+    )
 
 
 def sha256_of(files: tuple[Path, ...]) -> str:

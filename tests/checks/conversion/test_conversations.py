@@ -3,7 +3,7 @@ import json
 import pytest
 
 from tests.checks.conversion.made import made
-from tests.checks.conversion.test_language_model import AXOLOTL
+from tests.checks.conversion.test_language_model import AXOLOTL, tree
 from tests.pretrained_folder import pretrained_folder
 from trimtab.checks.convert import convert
 from trimtab.config.load import load_recipe
@@ -34,7 +34,7 @@ def test_what_is_done_otherwise_is_said():
     assert "### Instruction:" in notes
     assert "lora_dropout (0.05) is left out" in notes
     assert "extend the model before" in notes
-    assert "name a validation file" in notes
+    assert "hold rows out" in notes
 
 
 @pytest.mark.slow
@@ -55,3 +55,26 @@ def test_a_configuration_of_llamafactory_becomes_a_recipe_that_trains(tmp_path):
     short = ["length=2 steps", "step.schedule.warmup=1 steps", "step.precision=fp32"]
     report = train(tmp_path / "recipe.yaml", overrides=short, out=tmp_path / "run")
     assert report.run.is_dir()
+
+
+def test_a_command_makes_the_file_that_the_recipe_names():
+    text = AXOLOTL.replace("chats.jsonl, type: chat_template", "a.jsonl, type: completion, field: body")
+    conversion = made(text)
+    assert "- {text: a.rows.jsonl, learn: all}" in conversion.recipe_text
+    assert any("`jq -c '{text: .body}' a.jsonl > a.rows.jsonl`" in note for note in conversion.notes)
+
+
+def test_named_validation_sets_are_written_and_a_share_is_a_command():
+    held = tree(AXOLOTL + "test_datasets: [{path: dev.jsonl, type: chat_template}]\n")
+    assert held["data"]["valid"] == {"text": "dev.jsonl", "learn": "answers"}
+    share = made(AXOLOTL + "val_set_size: 0.02\n")
+    assert any("awk 'NR % 50 == 0' chats.jsonl" in note for note in share.notes)
+    count = made(AXOLOTL + "val_set_size: 200\n")
+    assert any("head -n 200 chats.jsonl > dev.jsonl && tail -n +201" in note for note in count.notes)
+
+
+def test_prompts_that_are_learned_and_rows_that_are_not_read_are_named():
+    notes = "\n".join(made(AXOLOTL + "train_on_inputs: true\n").notes)
+    assert "written out in ChatML" in notes
+    notes = "\n".join(made(AXOLOTL.replace("chat_template", "input_output")).notes)
+    assert "rows of the form `input_output` are not read here" in notes

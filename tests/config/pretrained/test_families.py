@@ -95,3 +95,9 @@ def test_it_is_exported_to_its_own_form_alone(tmp_path):
     assert obstacles("peft", model=model, transforms=()) == []
     for target in ("onnx", "ctranslate2"):
         assert "to its own form alone" in obstacles(target, model=model, transforms=())[0].what
+
+
+def test_classes_that_are_no_list_are_shown_as_they_are():
+    with pytest.raises(InputError, match="not supported") as caught:
+        family_of({"model_type": "mixtral", "architectures": 3}, task="language_model", name="c")
+    assert "got     3" in str(caught.value)

@@ -1,4 +1,6 @@
 import json
+import math
+from contextlib import suppress
 
 import pytest
 
@@ -75,3 +77,24 @@ def test_a_gguf_file_says_the_same(tmp_path):
     assert read_shape(place) == read_shape(Place(tmp_path))
     with pytest.raises(InputError, match="rope_scaling"):
         read_shape(Place(gguf_file(tmp_path / "long.gguf", **{"llama.rope.scaling.type": "yarn"})))
+
+
+STRANGE = [0, -1, 1.5, "8", "", [], {}, [1], True, 1e30, 10**30, math.nan, {"rope_type": "llama3"},
+           {"rope_type": "llama3", "factor": "x"}, {"rope_theta": [1]}]  # fmt: skip
+
+
+@for_each("kind", ["llama", "mistral", "qwen2", "qwen3"])
+def test_no_setting_is_too_strange_to_be_refused(kind):
+    whole = {**SIZES, "head_dim": 8, "sliding_window": 64, "rope_scaling": None, "rope_parameters": None}
+    for key in whole:
+        for value in STRANGE:
+            with suppress(InputError):  # anything else fails
+                found = shape_of({**whole, "model_type": kind, key: value}, name="config.json")
+                assert 1 <= found.window <= 10_000_000
+
+
+def test_a_size_that_is_none_is_named_with_what_is_allowed():
+    with pytest.raises(InputError) as caught:
+        shape_of({**SIZES, "model_type": "llama", "num_attention_heads": 0, "rms_norm_eps": "x"}, name="c")
+    assert "num_attention_heads is missing or no size" in str(caught.value)
+    assert "rms_norm_eps is missing or no size" in str(caught.value)

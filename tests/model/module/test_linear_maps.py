@@ -10,11 +10,11 @@ from tests.label_run import label_sources, small_texts
 from tests.module_folder import ENCODERS, LANGUAGES, SEQ2SEQ, families, module_folder
 from tests.small_run import small_pairs, small_sources
 from trimtab.build import build
+from trimtab.config.pretrained.map_names import target_of
 from trimtab.errors import InputError
 from trimtab.export.peft.module import head_modules, opened_network
 from trimtab.inference.adapter_folder import put_adapter
 from trimtab.model.lora import adapted_maps, begin_adapter, merged_copy
-from trimtab.model.module.linear_maps import target_of
 from trimtab.model.module.module_model import PREFIX
 from trimtab.model.peft_tensors import peft_settings_of_module, peft_tensors
 from trimtab.tasks.text.probing import one_pack, window_of

@@ -3,10 +3,17 @@ import json
 import pytest
 import torch
 
+from tests.causal_folder import causal_folder
+from tests.for_each import for_each
 from tests.module_folder import LANGUAGES, module_folder
 from tests.small_run import small_sources
 from trimtab.build import build
+from trimtab.config.pretrained.fill import read_pretrained_model
+from trimtab.config.pretrained.place import find_pretrained
+from trimtab.config.transformers_model import TransformersModel
 from trimtab.errors import InputError
+from trimtab.model.module.causal import CausalModule
+from trimtab.model.module.classifier import ModuleClassifier
 
 
 def test_first_weights_of_half_precision_train_in_float32(tmp_path):
@@ -52,3 +59,36 @@ def test_weights_that_are_missing_are_named(tmp_path):
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     with pytest.raises(InputError, match="no weights in safetensors"):
         model.fill(recipe.model.path)
+
+
+@for_each(
+    ("changes", "wanted"),
+    [
+        ({"vocab_size": 300}, "of another shape: "),
+        ({"n_head": "x"}, "transformers cannot read them"),
+        ({"n_head": 0}, "transformers cannot make a model of them"),
+        ({"activation_function": "nothing"}, "transformers cannot make a model of them"),
+        ({"n_layer": [2]}, "transformers cannot"),
+    ],
+)
+def test_settings_that_are_not_those_of_the_weights_are_refused(changes, wanted, tmp_path):
+    folder = causal_folder(tmp_path / next(iter(changes)) / str(next(iter(changes.values()))), "gpt2")
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    found, _ = read_pretrained_model(find_pretrained(str(folder), folder=tmp_path), task="language_model")
+    with pytest.raises(InputError, match=wanted):
+        CausalModule(
+            TransformersModel(path=str(folder), **found.shape), max_positions=60, pad=2, seed=1
+        ).fill(str(folder))
+
+
+def test_labels_that_an_encoder_had_before_are_dropped(tmp_path):
+    folder = module_folder(tmp_path / "base", "bert")
+    path = folder / "config.json"
+    old = {"num_labels": 7, "id2label": {"0": "x"}, "label2id": {"x": 0}, "problem_type": "regression"}
+    path.write_text(json.dumps({**json.loads(path.read_text()), **old}))
+    found, _ = read_pretrained_model(find_pretrained(str(folder), folder=tmp_path), task="classification")
+    config = TransformersModel(path=str(folder), **found.shape)
+    model = ModuleClassifier(config, num_labels=3, max_positions=60, pad=0, seed=1)
+    model.fill(str(folder))
+    assert model.output_layer.out_features == 3

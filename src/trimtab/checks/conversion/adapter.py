@@ -1,6 +1,6 @@
 """The adapter of another tool's run as the branch `adapter` of a recipe."""
 
-from typing import Any, get_args
+from typing import Any
 
 from trimtab.checks.adapter_names import EMBEDDINGS, HEADS, last_part, names_in
 from trimtab.checks.conversion.draft import Draft, scalar
@@ -9,7 +9,8 @@ from trimtab.errors import input_error
 KINDS = ("lora", "qlora", "none")
 ALL = "all-linear"
 MOST_RANK = 4096
-NATIVE = {"out_proj": "o_proj", "fc1": "up_proj", "fc2": "down_proj"}
+ALONE = {"dense": "o_proj", "c_proj": "o_proj"}
+"""Names that say only together with what they are in which map they are."""
 
 
 def refuse_adapter(draft: Draft, *, title: str) -> None:
@@ -21,7 +22,9 @@ def refuse_adapter(draft: Draft, *, title: str) -> None:
         f"{draft.run.document.path}: its adapter is of a kind that trimtab does not train",
         got=f"{adapter.key}: {adapter.value}",
         allowed="LoRA, rsLoRA, DoRA, QLoRA, or training of all weights",
-        fix=f"keep it in {title}, or set `{adapter.key}: lora`",
+        fix=f"keep it in {title}, or set `{adapter.key}: lora`"
+        if adapter.value != "freeze"
+        else f"set `{adapter.key}: full`, and name the weights that stay as they are in `freeze` of the recipe",
     )
 
 
@@ -52,6 +55,12 @@ def write_adapter(draft: Draft) -> None:
         draft.note(
             f"the base is kept in {bits.value} bits there; here it is kept in 16, or with `quantize_base: nf4` in 4"
         )
+    begun = draft.key("lora_model_dir", "adapter_name_or_path")
+    if begun is not None and begun.value:
+        draft.note(
+            f"{begun.key} ({str(begun.value)[:60]}) is trained further there; here the adapter begins at zero: merge "
+            "the other one into its base before (`merge_and_unload` of PEFT), and name the merged model in `model.path`"
+        )
     dropout = draft.take("lora_dropout")
     if dropout is not None and dropout.value > 0:
         draft.note(
@@ -68,20 +77,26 @@ def _write_targets(draft: Draft) -> None:
     setting = draft.take("lora_targets")
     for key in ("lora_target_linear", "lora_target_modules"):
         draft.account(draft.run.keys.get(key))
+    pattern = draft.run.keys.get("lora_target_modules") or draft.run.keys.get("lora_target")
+    if (
+        setting is None
+        and pattern is not None
+        and isinstance(pattern.value, str)
+        and pattern.value not in ("all", ALL)
+    ):
+        draft.note(
+            f"{pattern.key} is a pattern over names: all linear maps get an adapter here; choose some by "
+            "`adapter.targets`, such as [q_proj, v_proj]"
+        )
     names: list[Any] = list(setting.value) if setting is not None else []
     if setting is None or not names or ALL in names:
         return
-    from trimtab.config.adapter import Target
+    from trimtab.config.pretrained.map_names import target_of
 
-    known = [
-        each
-        for name in names
-        if (each := NATIVE.get(last_part(str(name)), last_part(str(name)))) in get_args(Target)
-    ]
+    found = {str(name): target_of(str(name)) or ALONE.get(last_part(str(name))) for name in names}
+    known = [each for each in found.values() if each is not None]
     left = [
-        str(name)
-        for name in names
-        if NATIVE.get(last_part(str(name)), last_part(str(name))) not in get_args(Target)
+        name for name, each in found.items() if each is None and last_part(name) not in EMBEDDINGS | HEADS
     ]
     if left:
         draft.note(
@@ -96,11 +111,16 @@ def _write_targets(draft: Draft) -> None:
 def _write_embeddings(draft: Draft) -> None:
     saved = draft.take("modules_to_save")
     names: list[Any] = list(saved.value) if saved is not None and saved.value else []
-    if names_in(names, EMBEDDINGS | HEADS):
-        draft.say(f"embeddings: {scalar('train')}", level=1, comment=draft.origin(saved))
+    adapted: list[Any] = list(draft.run.value("lora_targets") or [])
+    if names_in([*names, *adapted], EMBEDDINGS | HEADS):
+        origin = saved or draft.run.setting("lora_targets")
+        draft.say(f"embeddings: {scalar('train')}", level=1, comment=draft.origin(origin))
+    if tables := names_in(adapted, EMBEDDINGS | HEADS):
+        draft.note(f"{', '.join(tables)} get LoRA there; here they are trained in full")
     if others := [str(name) for name in names if last_part(str(name)) not in EMBEDDINGS | HEADS]:
         draft.note(f"{', '.join(others)} are trained whole there, and are frozen here")
-    tokens = draft.run.setting("added_tokens")
+    tokens = draft.take("added_tokens")
+    draft.key("add_tokens", "resize_vocab")
     if tokens is not None and tokens.value:
         draft.note(
             f"the run adds tokens to the vocabulary ({', '.join(map(str, tokens.value[:3]))}): extend the model "

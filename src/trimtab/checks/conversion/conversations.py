@@ -1,82 +1,65 @@
 """Data sets of Axolotl, LLaMA-Factory and TRL as files of the branch `data`."""
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path, PurePath
-from typing import Any, cast
+from shlex import quote
+from statistics import fmean
 
-from trimtab.checks.conversion.draft import Draft, scalar
-from trimtab.checks.kinds.signs import mapping
-from trimtab.checks.setting import Setting
-
-FILES = (".jsonl", ".jsonl.gz", ".jsonl.xz", ".jsonl.zst", ".txt", ".txt.gz")
-"""Names that a recipe reads as they are."""
-OF_CHATS = frozenset({"chat_template", "sharegpt", "messages", "openai", "chatml"})
-OF_TEXTS = frozenset({"completion", "pretrain"})
-ALPACA = "alpaca"
-DATA_SETS = "dataset_info.json"
-MOST_BYTES = 10_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class DataSet:
-    """A data set as it is named there."""
-
-    key: str
-    name: str
-    form: str = ""
-    """How its rows are read there; empty where nothing is said."""
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a file that a recipe reads."""
-        return self.name.endswith(FILES)
-
-    @property
-    def file(self) -> str:
-        """The file of its rows."""
-        return self.name if self.is_file else f"{PurePath(self.name).name or 'train'}.jsonl"
+from trimtab.checks.conversion.data_sets import DATA_SETS, DataSet, training_sets, validation_sets
+from trimtab.checks.conversion.draft import Draft, RowTokens, scalar
+from trimtab.checks.conversion.rewriting import commands, file_of
+from trimtab.checks.conversion.row_sizes import row_sizes
 
 
 def write_corpora(draft: Draft) -> None:
     """Writes the corpora, and notes what has to be done to their files."""
     corpora = draft.run.setting("corpora")
-    found = list(_data_sets(draft, corpora)) or [DataSet("", "train.jsonl")]
+    found = training_sets(draft)
     on_prompts = draft.take("loss_on_prompt")
+    learns_all = bool(on_prompts is not None and on_prompts.value) or draft.run.value("task") == "pretrain"
     draft.say("train:", level=1, comment=draft.origin(corpora))
-    for each in found:
-        learn = "all" if each.form in OF_TEXTS or (on_prompts is not None and on_prompts.value) else "answers"
-        if draft.run.value("task") == "pretrain":
-            learn = "all"
-        draft.say(f"- {{text: {scalar(each.file)}, learn: {learn}}}", level=2)
-        _note_form(draft, each)
-    _note_rest(draft, has_corpora=corpora is not None)
+    for each in found or [DataSet(key="", name="train.jsonl")]:
+        _write(draft, each, learn="all" if learns_all or each.form == "texts" else "answers", level=2)
+    held = validation_sets(draft)
+    if len(held) == 1:
+        _write(draft, held[0], learn="all" if held[0].form == "texts" else "answers", level=1, name="valid: ")
+    elif held:
+        draft.say("valid:", level=1)
+        for number, each in enumerate(held, 1):
+            learn = "all" if each.form == "texts" else "answers"
+            _write(draft, each, learn=learn, level=2, name=f"valid_{number}: ")
+    draft.has_validation = bool(held)
+    if any(each.form in ("chats", "instructions") for each in found) and learns_all:
+        draft.note(
+            "prompts are learned too, as there: with `learn: all` a conversation is written out in ChatML rather than "
+            "by the model's chat template; `learn: answers` is usual"
+        )
+    _note_rest(draft, found, has_corpora=corpora is not None)
+    _estimate(draft, found, learns_all=learns_all)
 
 
-def _note_form(draft: Draft, each: DataSet) -> None:
-    if not each.is_file and each.name.endswith(".json"):
-        draft.note(f"a recipe reads an object a line: `jq -c '.[]' {each.name} > {each.file}`")
-    elif not each.is_file and each.key:
-        name, file = json.dumps(each.name), json.dumps(each.file)
+def _write(draft: Draft, each: DataSet, *, learn: str, level: int, name: str = "- ") -> None:
+    draft.say(f"{name}{{text: {scalar(file_of(each, learn=learn))}, learn: {learn}}}", level=level)
+    if each.is_missing:
         draft.note(
-            f"the data set {each.name} has to be a file: "
-            f'`datasets.load_dataset({name}, split="train").to_json({file})` in Python'
+            f"no {DATA_SETS} beside this file or in its `dataset_dir` explains the data set {each.name}: name its file"
+            " in `data.train`"
         )
-    if each.form == ALPACA and draft.run.tool == "axolotl":
+        return
+    if each.key and each.form != "unread" and (lines := commands(each, learn=learn)):
+        draft.note(f"make the file of {each.name}: `{' && '.join(lines)}`")
+    if each.said == "own fields" or (each.form == "instructions" and draft.run.tool == "axolotl"):
+        frame = "the format of its own" if each.said == "own fields" else "`### Instruction:`"
         draft.note(
-            f"{each.key}: Axolotl writes `### Instruction:` around the text of an Alpaca row; here the model's own "
-            "chat template is used"
+            f"{each.key}: Axolotl writes {frame} around the text of a row; here the model's own chat template is used"
         )
-    elif each.form and each.form not in OF_CHATS | OF_TEXTS | {ALPACA}:
+    if each.form == "unread":
         draft.note(
-            f"rows of the form `{each.form}` are not read here ({each.key}): write each as `prompt` and `completion`, "
+            f"rows of the form `{each.said}` are not read here ({each.key}): write each as `prompt` and `completion`, "
             "or as `messages`"
         )
 
 
-def _note_rest(draft: Draft, *, has_corpora: bool) -> None:
-    for concept in ("packing", "packing_isolated", "gradient_checkpointing", "batch_unit"):
+def _note_rest(draft: Draft, found: list[DataSet], *, has_corpora: bool) -> None:
+    for concept in ("packing_isolated", "gradient_checkpointing"):
         draft.take(concept)
     template = draft.take("chat_template")
     if template is not None and template.is_written and template.value not in ("tokenizer_default", None):
@@ -85,65 +68,36 @@ def _note_rest(draft: Draft, *, has_corpora: bool) -> None:
         )
     if not has_corpora:
         draft.note("no data set is named there: name your files in `data.train`")
-    if draft.run.value("validation"):
-        draft.account(draft.run.setting("validation"))
-        draft.note(
-            "name a validation file in `data.valid`, as `{text: dev.jsonl, learn: answers}`: a share is not split off "
-            "here"
-        )
+    share = draft.run.setting("validation")
+    if share is not None and share.value and not draft.has_validation:
+        _note_share(draft, found)
 
 
-def _data_sets(draft: Draft, corpora: Setting | None) -> Iterator[DataSet]:
-    """Those that are named, with what is said of each; what is read here counts as taken over."""
-    if corpora is None:
-        return
-    draft.account(corpora)
-    told = draft.run.keys.get(corpora.key)
-    value: Any = None if told is None else told.value
-    if draft.run.tool == "axolotl" and isinstance(value, list):
-        for number, item in enumerate(cast("list[Any]", value)):
-            yield from _of_axolotl(draft, mapping(item), key=f"{corpora.key}.{number}")
-        return
-    known: Mapping[str, Any] = _named_data_sets(draft) if draft.run.tool == "llamafactory" else {}
-    for name in cast("list[Any]", corpora.value or []):
-        entry = mapping(known.get(str(name)))
-        file = entry.get("file_name")
-        form = str(entry.get("formatting", ALPACA)) if entry else ""
-        yield DataSet(corpora.key, _beside(draft, file) if isinstance(file, str) else str(name), form)
+def _note_share(draft: Draft, found: list[DataSet]) -> None:
+    """Says how the share of the rows is held out that is split off there."""
+    setting = draft.key("val_set_size", "val_size")
+    file = file_of(found[0], learn="answers") if found else "train.jsonl"
+    share = setting.value if setting is not None and isinstance(setting.value, int | float) else 0.05
+    read = quote(file)
+    if share >= 1:
+        count = int(min(share, 10**9))
+        made = f"head -n {count} {read} > dev.jsonl && tail -n +{count + 1} {read} > train.jsonl"
+    else:
+        every = max(2, round(1 / share)) if share > 0 else 20
+        made = f"awk 'NR % {every} == 0' {read} > dev.jsonl && awk 'NR % {every}' {read} > train.jsonl"
+    draft.note(
+        f"a share is not split off here: hold rows out by `{made}`, put train.jsonl in the place of {file}, and set "
+        "`data.valid: {text: dev.jsonl, learn: answers}`"
+    )
 
 
-def _of_axolotl(draft: Draft, item: Mapping[str, Any], *, key: str) -> Iterator[DataSet]:
-    for name in ("path", "type", "data_files", "ds_type", "split"):
-        for written, setting in draft.run.keys.items():
-            if written == f"{key}.{name}" or written.startswith(f"{key}.{name}."):
-                draft.account(setting)
-    form = item.get("type")
-    if isinstance(form, str):
-        form = form.partition(".")[0].partition(":")[0]
-    files = item.get("data_files")
-    names = cast("list[Any]", files) if isinstance(files, list) else [files or item.get("path")]
-    for name in names:
-        if isinstance(name, str) and name:
-            yield DataSet(key, name, form if isinstance(form, str) else "own fields" if form else "")
-
-
-def _named_data_sets(draft: Draft) -> Mapping[str, Any]:
-    """What `dataset_info.json` says of the data sets, looked for from the file's folder and from here."""
-    for place in _folders(draft):
-        try:
-            with (place / DATA_SETS).open("rb") as file:
-                return mapping(json.loads(file.read(MOST_BYTES)))
-        except (OSError, ValueError, RecursionError):
-            continue
-    return {}
-
-
-def _folders(draft: Draft) -> list[Path]:
-    written = draft.key("dataset_dir")
-    folder = str(written.value) if written is not None and isinstance(written.value, str) else "data"
-    return [Path(draft.run.document.path).parent / folder, Path(folder)]
-
-
-def _beside(draft: Draft, file: str) -> str:
-    place = next((each for each in _folders(draft) if (each / file).is_file()), None)
-    return str(place / file) if place is not None else file
+def _estimate(draft: Draft, found: list[DataSet], *, learns_all: bool) -> None:
+    """Remembers how many tokens a row has, where the files can be read."""
+    sizes = [
+        size
+        for each in found
+        if (size := row_sizes(each, learn="all" if learns_all or each.form == "texts" else "answers"))
+    ]
+    if sizes:
+        whole, counted = fmean(each.tokens for each in sizes), fmean(each.counted for each in sizes)
+        draft.row_tokens = RowTokens(max(1, round(whole)), max(1, round(counted)))

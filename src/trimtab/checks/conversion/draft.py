@@ -2,10 +2,12 @@
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, cast
 
+from trimtab.checks.conversion.without_effect import PATTERNS, is_without_effect, says_nothing
 from trimtab.checks.description import Description
 from trimtab.checks.setting import Setting
 
@@ -13,6 +15,15 @@ _SIMPLE = re.compile(r"(?!(?i:null|true|false|yes|no|on|off|y|n)$)[A-Za-z_/][\w.
 _UNPRINTABLE = re.compile(r"[^ -~\u00a1-\ud7ff\ue000-\ufffd]")
 COLUMN = 46
 """Where comments begin, if the line is no longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowTokens:
+    """How long the rows of the data are, in tokens: an estimate."""
+
+    whole: int
+    counted: int
+    """Those that the loss counts."""
 
 
 @dataclass
@@ -25,6 +36,10 @@ class Draft:
     lines: list[str] = field(default_factory=list[str])
     used: set[str] = field(default_factory=set[str])
     notes: list[str] = field(default_factory=list[str])
+    has_validation: bool = False
+    """Whether a validation set is written."""
+    row_tokens: RowTokens | None = None
+    """Where the files of the data could be read."""
 
     def take(self, concept: str) -> Setting | None:
         """The setting of a concept, accounted for."""
@@ -74,14 +89,27 @@ class Draft:
             self.notes.append(text)
 
     def unmatched(self) -> tuple[Setting, ...]:
-        """What is written, and has no place in the recipe; a group of keys only where it is empty."""
-        keys = self.run.keys
-        groups = {key.rpartition(".")[0] for key in keys}
+        """What is written, and has no place in the recipe; a group of keys only where it is empty. Settings that say
+        nothing, and those without an effect on what is learned, are left out."""
         return tuple(
             replace(setting, value=short(setting.value))
-            for key, setting in keys.items()
-            if key not in groups and key not in self.used
+            for setting in self._rest()
+            if not is_without_effect(self.run.tool, setting)
         )
+
+    def without_effect(self) -> tuple[str, ...]:
+        """Keys that are written, have no place in the recipe and need none."""
+        return tuple(setting.key for setting in self._rest() if is_without_effect(self.run.tool, setting))
+
+    def _rest(self) -> Iterator[Setting]:
+        keys = self.run.keys
+        groups = {key.rpartition(".")[0] for key in keys}
+        says_little = self.run.tool in PATTERNS
+        for key, setting in keys.items():
+            if key in groups or key in self.used:
+                continue
+            if not says_little or not says_nothing(setting, self.run.table):
+                yield setting
 
 
 def plain(text: str) -> str:

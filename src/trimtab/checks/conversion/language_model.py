@@ -1,9 +1,16 @@
 """A recipe that fine-tunes a language model, as Axolotl, LLaMA-Factory and TRL do."""
 
+from pathlib import Path
+from typing import get_args
+
 from trimtab.checks.conversion.adapter import write_adapter
 from trimtab.checks.conversion.conversations import write_corpora
 from trimtab.checks.conversion.draft import Draft, scalar
 from trimtab.checks.conversion.step import write_rest, write_step
+from trimtab.checks.listed import text_list
+from trimtab.checks.setting import Setting
+from trimtab.config.trackers import TrackerName
+from trimtab.errors import InputError
 
 MOST_NOISE = 1000
 """Of `step.neftune_alpha`."""
@@ -20,11 +27,9 @@ def write_language_model(draft: Draft) -> None:
     draft.say()
     draft.say("data:")
     write_corpora(draft)
-    longest = draft.take("sequence_length")
-    number = longest.value if longest is not None and longest.value > 1 else LONGEST
-    draft.put("max_tokens", number, level=1, source=longest)
-    draft.say()
     name = draft.take("model_name")
+    number = _write_longest(draft, name)
+    draft.say()
     if name is not None:
         draft.say(f"model: {{kind: pretrained, path: {scalar(name.value)}}}", comment=draft.origin(name))
     else:
@@ -33,12 +38,91 @@ def write_language_model(draft: Draft) -> None:
         )
         draft.say("model: {kind: pretrained, path: MODEL}", comment="no model is named there")
     write_adapter(draft)
+    if (chosen := draft.key("unfrozen_parameters")) is not None and chosen.value:
+        draft.note(
+            "unfrozen_parameters: all weights are trained here; name those that stay as they are in `freeze`, by "
+            "patterns such as decoder.blocks.[0-9].*"
+        )
     _write_loss(draft)
     draft.say()
     write_step(draft, longest=number)
     _write_noise(draft)
-    write_rest(draft, metrics="loss", has_validation=bool(draft.run.value("validation")))
-    draft.account(draft.run.setting("output_dir"))
+    write_rest(draft, metrics="loss", has_validation=draft.has_validation)
+    _write_trackers(draft)
+    _note_launch(draft)
+    for concept in ("output_dir", "epochs", "validation", "fused_loss"):
+        draft.account(draft.run.setting(concept))
+    draft.key("num_epochs", "num_train_epochs")
+
+
+def _write_longest(draft: Draft, name: Setting | None) -> int:
+    """Writes `max_tokens`, which no longer text than the model has learned to read may have."""
+    longest = draft.take("sequence_length")
+    number = longest.value if longest is not None and longest.value > 1 else LONGEST
+    window = _window_of(draft, str(name.value)) if name is not None else None
+    if window is not None and number > window:
+        draft.note(
+            f"max_tokens is {window} rather than {number}: the model has not learned to read longer texts"
+        )
+        number = window
+    draft.put("max_tokens", number, level=1, source=longest)
+    return number
+
+
+def _window_of(draft: Draft, name: str) -> int | None:
+    """The longest text of a model that is on this machine."""
+    from trimtab.config.pretrained.fill import read_pretrained_model
+    from trimtab.config.pretrained.place import find_pretrained
+
+    try:
+        place = find_pretrained(name, folder=Path(draft.run.document.path).parent)
+        return read_pretrained_model(place, task="language_model")[0].window
+    except InputError:
+        return None  # what is wrong with it is said when the recipe is read
+
+
+def _write_trackers(draft: Draft) -> None:
+    """Writes `log`: trackers that get the metrics of the run."""
+    if draft.run.tool == "axolotl":
+        named = {
+            "wandb": _said(draft, "wandb_project"),
+            "mlflow": _said(draft, "mlflow_experiment_name"),
+            "tensorboard": _said(draft, "use_tensorboard"),
+            "trackio": _said(draft, "trackio_project_name"),
+        }
+        chosen, source = [name for name, value in named.items() if value], None
+    else:
+        source = draft.key("report_to")
+        value = source.value if source is not None else None
+        given = [value] if isinstance(value, str) else (text_list(value) or [])
+        known = get_args(TrackerName)
+        chosen = [each for each in given if each in known]
+    if chosen:
+        draft.put("log", chosen, source=source)
+
+
+def _said(draft: Draft, key: str) -> object:
+    setting = draft.key(key)
+    return setting.value if setting is not None else None
+
+
+def _note_launch(draft: Draft) -> None:
+    """Says how several processes are started, where the file has them share the model."""
+    sharded = [
+        draft.take(concept) for concept in ("deepspeed", "fsdp", "zero_stage", "offload", "wrapped_layers")
+    ]
+    for key, setting in draft.run.keys.items():
+        if key.partition(".")[0] in ("deepspeed", "fsdp", "fsdp_config", "fsdp_version"):
+            draft.account(setting)
+    if not any(setting is not None and setting.is_written for setting in sharded):
+        return
+    stage = draft.run.value("zero_stage")
+    whole = draft.run.value("adapter") not in (None, "none") or (stage is not None and stage < 3)
+    shards = "" if whole else "; `parallel: {kind: fsdp}` divides a model over them that one GPU cannot hold"
+    draft.note(
+        "several GPUs: `torchrun --nproc-per-node 4 -m trimtab train RECIPE`, with the same recipe and the same steps"
+        f"{shards}"
+    )
 
 
 def _write_noise(draft: Draft) -> None:

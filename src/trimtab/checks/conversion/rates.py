@@ -5,6 +5,8 @@ import math
 from trimtab.checks.conversion.draft import Draft, number, scalar
 
 OPTIMIZERS = {"adamw": "adamw", "adam": "adamw", "adafactor": "adafactor", "lion": "lion", "sgd": "sgd"}
+FALLS_TO = frozenset({"cosine", "warmup_stable_decay"})
+"""Schedules with a `floor`."""
 HIGHEST = {"sgd": 100.0}
 """Largest rate that a recipe allows, where it is not 10."""
 SCHEDULES = {
@@ -56,8 +58,31 @@ def write_optimizer(draft: Draft) -> None:
     decay = draft.value("weight_decay")
     if decay is not None and 0 <= decay <= 10:
         parts.append(f"weight_decay: {number(decay)}")
+    if multipliers := _multipliers(draft, value):
+        parts.append(f"learning_rate_multipliers: {{{', '.join(multipliers)}}}")
     sources = ", ".join(dict.fromkeys(text for text in map(draft.origin, (chosen, rate)) if text))
     draft.say(f"optimizer: {{{', '.join(parts)}}}", level=1, comment=sources)
+
+
+def _multipliers(draft: Draft, rate: float | None) -> list[str]:
+    """Factors on the learning rate of some weights: LoRA+'s, and that of embeddings with a rate of their own."""
+    found: list[str] = []
+    ratio = draft.key("loraplus_lr_ratio")
+    if ratio is not None and _is_factor(ratio.value):
+        draft.key("loraplus_lr_embedding")
+        found.append(f"lora_b: {number(ratio.value)}")
+    own = draft.key("embedding_lr")
+    if own is not None and rate and isinstance(own.value, int | float) and _is_factor(own.value / rate):
+        found.append(f"embedding: {number(own.value / rate)}")
+    scale = draft.key("embedding_lr_scale")
+    if scale is not None and own is None and _is_factor(scale.value):
+        found.append(f"embedding: {number(scale.value)}")
+    return found
+
+
+def _is_factor(value: object) -> bool:
+    """Whether a recipe takes it as one."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 1e-4 <= value <= 1e4
 
 
 def write_schedule(draft: Draft) -> None:
@@ -78,8 +103,20 @@ def write_schedule(draft: Draft) -> None:
         comment += f"; peak {_rsqrt_peak(draft)}{rises}"
     if name == "none":
         comment += _exponential(draft)
-    warmup = _warmup(draft, kind)
+    warmup = _warmup(draft, kind) + (_floor(draft) if kind in FALLS_TO else "")
     draft.say(f"schedule: {{kind: {kind}{warmup}}}", level=1, comment=comment.lstrip("; "))
+
+
+def _floor(draft: Draft) -> str:
+    """The share of the highest rate that a run ends with, where one is written."""
+    names = ("cosine_min_lr_ratio", "lr_scheduler_kwargs.min_lr_rate", "lr_scheduler_kwargs.min_lr_ratio")
+    told = draft.key(*names)
+    if told is not None and isinstance(told.value, int | float) and 0 < told.value < 1:
+        return f", floor: {told.value:g}"
+    least, rate = draft.key("lr_scheduler_kwargs.min_lr"), draft.run.value("learning_rate")
+    if least is not None and isinstance(least.value, int | float) and rate and 0 < least.value < rate:
+        return f", floor: {least.value / rate:.4g}"
+    return ""
 
 
 def noam_peak(draft: Draft) -> str:

@@ -16,6 +16,8 @@ WIDEST_BEAM = 64
 STRONGEST_PENALTY = 10
 """Of `--length-penalty`."""
 EVERY = 500
+MOST_PER_EPOCH = 10_000
+"""Evaluations or checkpoints."""
 
 
 def write_step(draft: Draft, *, longest: int) -> None:
@@ -23,7 +25,11 @@ def write_step(draft: Draft, *, longest: int) -> None:
     draft.say("step:")
     per_micro_batch, per_step, why = budgets(draft)
     if per_step < longest:
-        draft.note(f"tokens_per_step is raised to {longest}, so that the longest example fits in a step")
+        lower = "; where no row is as long, lower both to the longest" if draft.row_tokens is not None else ""
+        draft.note(
+            f"tokens_per_step is raised from {per_step} to {longest}, which is data.max_tokens, so that the longest "
+            f"example fits in a step{lower}"
+        )
     draft.put("tokens_per_step", max(per_step, longest), level=1, why=why)
     draft.put("tokens_per_micro_batch", min(max(per_micro_batch, longest), max(per_step, longest)), level=1)
     _write_precision(draft)
@@ -47,8 +53,8 @@ def budgets(draft: Draft) -> tuple[int, int, str]:
         count, why = size.value, f"{size.key} {size.value}"
     factor = 1
     if unit is None or unit.value == "examples":
-        factor = _tokens_of_example(draft)
-        why += f" examples of about {factor} tokens (an estimate)"
+        factor, told = _tokens_of_example(draft)
+        why += f" examples of about {factor} {told} (an estimate)"
     for setting, word in ((times, "accumulated"), (devices, "devices")):
         if setting is not None and setting.value > 1:
             why += f" * {setting.value} {word}"
@@ -67,7 +73,7 @@ def write_rest(draft: Draft, *, metrics: str, has_validation: bool) -> None:
     write_length(draft)
     draft.say()
     draft.say("evaluate:")
-    _write_every(draft, "eval_steps", "eval_strategy")
+    _write_every(draft, "eval_steps", "eval_strategy", "evals_per_epoch")
     draft.say(
         f"metrics: [{metrics}]",
         level=1,
@@ -82,7 +88,7 @@ def write_rest(draft: Draft, *, metrics: str, has_validation: bool) -> None:
     _write_patience(draft)
     draft.say()
     draft.say("checkpoint:")
-    _write_every(draft, "save_steps", "save_strategy")
+    _write_every(draft, "save_steps", "save_strategy", "saves_per_epoch")
     kept = draft.take("keep_checkpoints")
     draft.put("keep", kept.value if kept is not None else 3, level=1, source=kept)
     draft.say()
@@ -129,11 +135,18 @@ def _count(value: float) -> str:
     return str(int(value)) if value == int(value) else f"{value:.4f}".rstrip("0")
 
 
-def _tokens_of_example(draft: Draft) -> int:
+def _tokens_of_example(draft: Draft) -> tuple[int, str]:
+    """How many tokens of an example count, and what they are; those of rows as far as their files can be read."""
     longest = draft.run.value("sequence_length")
     if draft.run.value("task") == "translation" or longest is None:
-        return TOKENS_PER_SENTENCE
-    return longest
+        return TOKENS_PER_SENTENCE, "tokens"
+    rows = draft.row_tokens
+    packing = draft.take("packing")
+    if rows is None:
+        return longest, "tokens"
+    if packing is not None and packing.value:  # an example is then a full row of several documents
+        return max(1, round(longest * rows.counted / rows.whole)), "counted tokens"
+    return min(longest, rows.counted), "counted tokens"
 
 
 def _write_precision(draft: Draft) -> None:
@@ -191,16 +204,34 @@ def _write_patience(draft: Draft) -> None:
         draft.put("patience", int(patience.value), level=1, source=patience)
 
 
-def _write_every(draft: Draft, concept: str, strategy: str) -> None:
-    setting, kind = draft.take(concept), draft.take(strategy)
+def _write_every(draft: Draft, concept: str, strategy: str, per_epoch: str) -> None:
+    setting, kind, times = draft.take(concept), draft.take(strategy), draft.key(per_epoch)
     if kind is not None and kind.value == "epoch":
         draft.say("every: 1 epoch", level=1, comment=draft.origin(kind))
+        return
+    if times is not None and isinstance(times.value, int) and 1 <= times.value <= MOST_PER_EPOCH:
+        draft.say(f"every: {_epochs(1 / times.value)}", level=1, comment=draft.origin(times))
+        return
+    if setting is not None and 0 < setting.value < 1 and (share := _share_of_length(draft, setting.value)):
+        draft.say(f"every: {share}", level=1, comment=f"{draft.origin(setting)}, a share of the length")
         return
     steps = _whole_steps(setting)
     if steps is None:
         draft.say(f"every: {EVERY} steps", level=1)
     else:
         draft.say(f"every: {steps} steps", level=1, comment=draft.origin(setting))
+
+
+def _share_of_length(draft: Draft, share: float) -> str:
+    """A share of the run in its own unit; empty where its length is not known."""
+    steps, epochs = draft.run.value("steps"), draft.run.value("epochs")
+    if steps is not None and 1 <= steps < LONGEST:
+        return f"{max(1, round(share * steps))} steps"
+    return _epochs(share * epochs) if epochs is not None and 0 < epochs < LONGEST else ""
+
+
+def _epochs(number: float) -> str:
+    return "1 epoch" if number == 1 else f"{_count(max(number, 0.0001))} epochs"
 
 
 def _whole_steps(setting: Setting | None) -> int | None:

@@ -3,7 +3,7 @@ computes it. This is the one place where that is decided."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from trimtab.config.task_facts import facts_of
 from trimtab.config.task_record import TASKS, Task, TaskFacts
@@ -126,12 +126,18 @@ def family_of(settings: Mapping[str, Any], *, task: str, name: str) -> Family:
     if family is None:
         raise input_error(
             f"{name}: models of this family are not supported",
-            got=", ".join(map(str, settings.get("architectures") or [])) or f"model_type {kind}",
+            got=classes_of(settings) or f"model_type {kind}",
             allowed=f"{known}, with task {task}" if (known := _known_of(task)) else ", ".join(FAMILIES),
             fix="take a model of one of these families",
         )
     check_task(family, kind, task=task, name=name)
     return family
+
+
+def classes_of(settings: Mapping[str, Any]) -> str:
+    """The classes of transformers that `config.json` names, for messages."""
+    named: Any = settings.get("architectures") or []
+    return ", ".join(map(str, cast("list[Any]", named))) if isinstance(named, list) else str(named)[:80]
 
 
 def check_task(family: Family, kind: str, *, task: str, name: str) -> None:

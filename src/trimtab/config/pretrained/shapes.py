@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from trimtab.config.pretrained.families import classes_of
 from trimtab.config.pretrained.gguf_header import GgufHeader, read_gguf_header
 from trimtab.config.pretrained.place import CONFIG, Place
 from trimtab.errors import InputError, Problem, input_error, unreadable
@@ -20,6 +21,11 @@ NEEDED = (
     "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "rms_norm_eps",
     "max_position_embeddings",
 )  # fmt: skip
+MAY_BE_ABSENT = ("num_key_value_heads", "head_dim", "sliding_window")
+LARGEST = 10_000_000
+"""Of a size."""
+FREQUENCIES = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
+"""What a scaling of Llama 3 says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,7 @@ def shape_of(settings: Mapping[str, Any], *, name: str) -> Found:
     if kind not in MODEL_TYPES:
         raise input_error(
             f"{name}: this architecture does not load into the native decoder",
-            got=", ".join(map(str, settings.get("architectures") or [])) or f"model_type {kind}",
+            got=classes_of(settings) or f"model_type {kind}",
             allowed=SUPPORTED,
             fix="take a model of one of these families, such as SmolLM2, Llama, Mistral or Qwen3",
         )
@@ -77,7 +83,7 @@ def shape_of(settings: Mapping[str, Any], *, name: str) -> Found:
             allowed="the config.json as the model's authors wrote it",
             fix="download the file again",
         )
-    if problems := [*_not_computed(settings, name)]:
+    if problems := [*_no_numbers(settings, name)] or [*_not_computed(settings, name)]:
         raise InputError(*problems)
     heads, dim = settings["num_attention_heads"], settings["hidden_size"]
     rope = _group(settings, "rope_parameters")
@@ -103,6 +109,34 @@ def shape_of(settings: Mapping[str, Any], *, name: str) -> Found:
     )
     return Found(
         shape, min(settings["max_position_embeddings"], window or settings["max_position_embeddings"])
+    )
+
+
+def _no_numbers(settings: Mapping[str, Any], name: str) -> Iterator[Problem]:
+    """A problem for each setting that should be a number and is none."""
+    sizes = {key: settings[key] for key in NEEDED if key != "rms_norm_eps"}
+    sizes |= {key: settings[key] for key in MAY_BE_ABSENT if settings.get(key) is not None}
+    rope = _rope(settings)
+    reals = {"rms_norm_eps": settings["rms_norm_eps"]}
+    bases = (settings.get("rope_theta"), _group(settings, "rope_parameters").get("rope_theta"))
+    if (base := next((each for each in bases if each), None)) is not None:
+        reals["rope_theta"] = base
+    if (rope.get("rope_type") or rope.get("type")) == "llama3":
+        reals |= {f"rope_scaling.{key}": rope.get(key) for key in FREQUENCIES}
+    for key, value in sizes.items():
+        if type(value) is not int or not 1 <= value <= LARGEST:
+            yield _no_number(name, key, value, f"a whole number from 1 to {LARGEST:,}")
+    for key, value in reals.items():
+        if type(value) not in (int, float) or not 0 < value < 1e15:
+            yield _no_number(name, key, value, "a number above 0")
+
+
+def _no_number(name: str, key: str, value: Any, allowed: str) -> Problem:
+    return Problem(
+        what=f"{name}: {key} is missing or no size",
+        got=str(value)[:80],
+        allowed=allowed,
+        fix="download the file again",
     )
 
 

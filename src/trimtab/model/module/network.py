@@ -17,7 +17,7 @@ from trimtab.config.pretrained.families import FAMILIES, Family
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.errors import input_error
 from trimtab.model.lora import base_weights
-from trimtab.model.pretrained import Taken, open_weights, refused, sha256_of
+from trimtab.model.pretrained import Taken, check_stored, open_weights, refused, sha256_of
 
 DROPPED = ("model_type", "attn_implementation", "_attn_implementation", "_attn_implementation_internal")
 """Settings that are given otherwise; the last three may name kernels to download."""
@@ -25,6 +25,8 @@ DROPOUTS = (
     "attention_dropout", "activation_dropout", "classifier_dropout", "attention_probs_dropout_prob",
     "seq_classif_dropout", "qa_dropout", "attn_pdrop", "embd_pdrop", "embedding_dropout",
 )  # fmt: skip
+OF_LABELS = ("id2label", "label2id", "problem_type")
+"""Settings of the labels that the model had before."""
 ADAPTER = "adapter_config.json"
 MOST_NAMED = 5
 
@@ -49,11 +51,12 @@ def network_settings(config: TransformersModel, **more: Any) -> Any:
     from transformers import AutoConfig
 
     family = family_of_model(config)
+    dropped = {*DROPPED, *more, *(OF_LABELS if "num_labels" in more else ())}
     try:
         written = json.loads(config.settings)
-        kept = {key: value for key, value in written.items() if key not in DROPPED}
+        kept = {key: value for key, value in written.items() if key not in dropped}
         made = AutoConfig.for_model(config.family, **kept, **more)
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+    except Exception as error:  # the library raises anything on settings of unknown origin
         raise input_error(
             "model.settings: transformers cannot read them",
             got=" ".join(f"{type(error).__name__}: {error}".split())[:200],
@@ -74,9 +77,17 @@ def new_network(config: TransformersModel, settings: Any, *, seed: int) -> Any:
 
     name = family_of_model(config).class_name
     assert name is not None, "checked with the family"
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network = getattr(transformers, name)(settings).float()
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network = getattr(transformers, name)(settings).float()
+    except Exception as error:  # as above: a size of 0, an activation that nobody knows
+        raise input_error(
+            "model.settings: transformers cannot make a model of them",
+            got=" ".join(f"{type(error).__name__}: {error}".split())[:200],
+            allowed="what config.json of the model says",
+            fix="download config.json again",
+        ) from None
     output = network.get_output_embeddings()
     if getattr(settings, "attn_logit_softcapping", None) is not None:
         # Of the kernels of transformers that need no further package, this one alone computes these caps.
@@ -108,6 +119,7 @@ def fill_network(
     """
     folder = Path(path)
     weights = open_weights(folder)
+    check_stored(weights, path=path)
     found = sha256_of(weights.files)
     if sha256 not in (None, found):
         raise input_error(
@@ -188,17 +200,14 @@ def quiet() -> Iterator[None]:
 
 
 def _check_told(told: dict[str, Any], *, path: str, fresh: tuple[str, ...]) -> None:
-    names = {
-        "missing": sorted(each for each in told["missing_keys"] if not (fresh and each.startswith(fresh))),
-        "of another shape": sorted(
-            name
-            for each in told["mismatched_keys"]
-            if not (fresh and (name := each if isinstance(each, str) else str(each[0])).startswith(fresh))
-        ),
+    changed = [each if isinstance(each, str) else str(each[0]) for each in told["mismatched_keys"]]
+    names = {"missing": told["missing_keys"], "of another shape": changed}
+    wrong = {
+        what: sorted(each for each in found if not each.startswith(fresh)) for what, found in names.items()
     }
-    if any(names.values()):
+    if any(wrong.values()):
         got = "; ".join(
-            f"{len(each)} {what}: {', '.join(each[:MOST_NAMED])}" for what, each in names.items() if each
+            f"{len(each)} {what}: {', '.join(each[:MOST_NAMED])}" for what, each in wrong.items() if each
         )
         raise refused(path, got=got, allowed="every tensor of the model, of the size that config.json says")
 
