@@ -1,7 +1,7 @@
 """The shape of a model that reads images: a vision transformer with heads that write text."""
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field, model_validator
 
@@ -88,8 +88,10 @@ class VisionModel(ModelSettings):
     @model_validator(mode="before")
     @classmethod
     def _fill_preset(cls, value: Any) -> Any:
-        if isinstance(value, dict) and value.get("head", "ctc") == "ctc" and value.get("preset") is None:
-            value = {"decoder_layers": 2, **value}  # there is no decoder that they could be of
+        if isinstance(value, dict):
+            given = cast("dict[str, Any]", value)
+            if given.get("head", "ctc") == "ctc" and given.get("preset") is None:
+                value = {"decoder_layers": 2, **given}  # there is no decoder that they could be of
         return filled_from_preset(value, VISION_PRESETS)
 
     @model_validator(mode="after")
