@@ -10,14 +10,15 @@ import inspect
 import re
 import subprocess
 import tomllib
-from importlib import import_module
 from pathlib import Path
 
 from ruamel.yaml import YAML
 
+import trimtab
 from tests.for_each import for_each
 from tests.test_written_commands import CALLS
 from tests.tools.loaded import load_tool
+from trimtab import parts
 from trimtab.config.load import load_recipe
 from trimtab.config.places import known_keys
 from trimtab.errors import InputError
@@ -25,6 +26,7 @@ from trimtab.errors import InputError
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 blocks = load_tool("markdown_pages").blocks
+api = load_tool("api_pages")
 WRITTEN = ("rules", "api", "tips", "decisions")
 PAGES = [
     ROOT / "README.md",
@@ -94,29 +96,44 @@ def test_a_block_of_yaml_is_a_recipe_or_says_what_it_is(page, block):
     raise ExceptionGroup("a recipe of none of these tasks", errors)
 
 
-def calls_of(tree, names):
-    """Calls of the functions that `names` has, with the function."""
+def homes_of(tree):
+    """The modules of what a block takes from trimtab, by the names that it has there."""
+    homes = {f"trimtab.{name}": home for name, home in trimtab.HOMES.items()}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            called = node.func
-            if isinstance(called, ast.Attribute) and getattr(called.value, "id", "") == "trimtab":
-                yield node, getattr(import_module("trimtab"), called.attr)
-            elif isinstance(called, ast.Name) and called.id in names:
-                yield node, names[called.id]
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("trimtab"):
+            known = {"trimtab": trimtab.HOMES, "trimtab.parts": parts.HOMES, "trimtab.guard": api.GUARD}
+            for alias in node.names:
+                homes[alias.name] = known.get(node.module, {alias.name: node.module})[alias.name]
+    return homes
 
 
-@for_each(("page", "block"), of("python"), called=where)
+def taken(node):
+    """The names that a call may use, and how many arguments it may have without one."""
+    if isinstance(node, ast.ClassDef):
+        inits = [each for each in node.body if getattr(each, "name", None) == "__init__"]
+        fields = [each.target.id for each in node.body if isinstance(each, ast.AnnAssign)]
+        return taken(inits[0]) if inits else (set(fields), len(fields))
+    given = [each.arg for each in node.args.args if each.arg != "self"]
+    return {*given, *(each.arg for each in node.args.kwonlyargs)}, 99 if node.args.vararg else len(given)
+
+
+NOT_RUN = [case for case in of("python") if case[0].name != "functions.md" and case[0].parent.name != "loops"]
+"""The others run in tests/test_parts.py and tests/loops."""
+
+
+@for_each(("page", "block"), NOT_RUN, called=where)
 def test_a_block_of_python_takes_what_there_is_and_calls_it_as_it_wants(page, block):
     tree = ast.parse(block.text)
-    names = {
-        alias.asname or alias.name: getattr(import_module(node.module), alias.name)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module.startswith("trimtab")
-        for alias in node.names
-    }
-    for call, function in calls_of(tree, names):
-        keywords = {each.arg: None for each in call.keywords}
-        inspect.signature(function).bind(*call.args, **keywords)
+    homes = homes_of(tree)
+    definitions = {name: api.definition(home, name.rpartition(".")[2]) for name, home in homes.items()}
+    assert [name for name, node in definitions.items() if node is None] == []
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        called = ast.unparse(call.func)
+        assert called in definitions or not called.startswith("trimtab.") or called.count(".") > 1, called
+        if called in definitions:
+            names, count = taken(definitions[called])
+            assert {each.arg for each in call.keywords} <= names, called
+            assert len(call.args) <= count, called
 
 
 @for_each(("page", "block"), of("bash"), called=where)

@@ -97,6 +97,11 @@ def _classes(tree: ast.Module, home: str) -> dict[str, str]:
     return found
 
 
+def definition(module: str, name: str) -> ast.stmt | None:
+    """The function or class of a name in a module of trimtab."""
+    return _node(_tree(module), name)
+
+
 @cache
 def _tree(module: str) -> ast.Module:
     path = SOURCE.joinpath(*module.split(".")[1:])
