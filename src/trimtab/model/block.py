@@ -159,13 +159,15 @@ class Residual(nn.Module):
     def post(self, x: Tensor, update: Tensor, norm: nn.Module, *, bottom: Tensor | None = None) -> Tensor:
         """The residual path after the sub-layer; `bottom` is given to the last one of a layer."""
         dtype = x.dtype
-        if self.training and self.skip_chance:
-            update = update * _kept(update, self.skip_chance)
-        x = x + F.dropout(update, self.dropout, self.training)
+        x = x + F.dropout(self.kept_by_chance(update), self.dropout, self.training)
         if bottom is not None and self.adds_bottom:
             x = x + bottom
         x = x if self.norm_first else norm(x)
         return x.to(dtype) if self.keeps_precision else x
+
+    def kept_by_chance(self, update: Tensor) -> Tensor:
+        """What a sub-layer adds: in training sometimes nothing, and more at other times."""
+        return update * _kept(update, self.skip_chance) if self.training and self.skip_chance else update
 
     def feed(
         self, x: Tensor, norm: nn.Module, feed_forward: SubLayer, *, recomputes: bool, bottom: Tensor
