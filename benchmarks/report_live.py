@@ -96,6 +96,10 @@ def watched(folder: Path, minutes: float, chromium: str) -> dict[str, object]:
         own = server.url
     lines = [line.split() for line in times.read_text().splitlines()]
     found = sorted(lags([(int(step), float(at)) for step, at in lines], seen))
+    if not found:
+        raise SystemExit(
+            "the page saw no step: train for longer (--minutes), or on a machine that is less busy"
+        )
     elsewhere = [each for each in asked if not each.startswith((own, "data:", "blob:"))]
     return {
         "steps": len(found),
