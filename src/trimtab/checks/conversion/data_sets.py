@@ -96,7 +96,7 @@ def training_sets(draft: Draft) -> list[DataSet]:
         return [*_of_axolotl(draft, corpora.key)]
     if draft.run.tool == "llamafactory":
         return [*_of_llamafactory(draft, corpora.key, [*cast("list[Any]", corpora.value or [])])]
-    return [DataSet(key=corpora.key, name=str(name)) for name in corpora.value or []]
+    return [DataSet(key=corpora.key, name=str(name)) for name in cast("list[Any]", corpora.value or [])]
 
 
 def validation_sets(draft: Draft) -> list[DataSet]:
