@@ -99,8 +99,8 @@ def _page(name: str, found: "Placement", given: "Placement | None") -> list[str]
             f"{title:<20}{each['waiting']:7.1%}   {each['communicated_bytes'] / GIB:20.2f} GiB   "
             f"{each['communicated_bytes_of_the_busiest'] / GIB:14.2f} GiB   {each['largest_part_of_the_model']:20.0%}"
         )
-    lines.append(f"{'every GPU alike':<20}{0:7.1%}   {facts['data_parallel_bytes'] / GIB:20.2f} GiB")
-    lines.append(f"{'no less is possible':<20}{'':7}   {facts['lower_bound_bytes'] / GIB:20.2f} GiB")
+    lines.append(f"{'data parallelism':<20}{0:7.1%}   {facts['data_parallel_bytes'] / GIB:20.2f} GiB")
+    lines.append(f"{'lower bound':<20}{'':7}   {facts['lower_bound_bytes'] / GIB:20.2f} GiB")
     lines += [
         "",
         "work: 1 is the mean; a share is that of a direction's sentences. This is a plan on paper: `trimtab train`",

@@ -61,7 +61,7 @@ def _of_folder(folder: Path, config: PretrainedTokenizer, *, key: str) -> FastTo
     if not known:
         raise input_error(
             f"{key}.path: {folder / FILE} holds no tokenizer",
-            got="nothing that the library `tokenizers` reads",
+            got="a file that the library `tokenizers` cannot read",
             allowed="the tokenizer.json that belongs to the model",
             fix="download the file again",
         )

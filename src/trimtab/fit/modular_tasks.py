@@ -36,8 +36,8 @@ def instance_of(recipe: Recipe, folder: Path, *, ranks: int) -> Instance:
     if ranks * longest > tokens:
         most = tokens // longest
         raise input_error(
-            "--gpus: a step has too few target tokens for so many ranks",
-            got=f"{ranks} ranks, {tokens:,} tokens a step, sentences of up to {longest} tokens",
+            "--gpus: a step has too few target tokens for this many GPUs",
+            got=f"{ranks} GPUs, {tokens:,} tokens a step, sentences of up to {longest} tokens",
             allowed=f"1 to {most}" if most else f"a step of at least {longest} tokens",
             fix=f"raise `step.tokens_per_step` to {ranks * longest} or more"
             + (f", or write `--gpus {most}`" if most else ""),
@@ -123,7 +123,7 @@ def _problems(ranks: Any, instance: Instance) -> Iterator[Problem]:
     if not isinstance(ranks, list) or len(cast("list[Any]", ranks)) != instance.ranks:
         got = f"{len(cast('list[Any]', ranks))} ranks" if isinstance(ranks, list) else type(ranks).__name__
         yield Problem(
-            what="--placement: not as many ranks as GPUs",
+            what="--placement: the file's number of ranks differs from --gpus",
             got=got,
             allowed=f"a list with an object for each of {instance.ranks} ranks",
             fix="set --gpus to the number of ranks in the file",

@@ -45,7 +45,7 @@ def _page(table: Sequence[Row]) -> Iterator[str]:
     )
     yield ""
     if run := [row for row in table if row.verdict != NOT_RUN]:
-        yield "| claim | said in | effect | scale | seeds | minutes | verdict | run it again |"
+        yield "| claim | tips | effect | scale | seeds | minutes | verdict | run it again |"
         yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
         yield from map(_line, run)
         yield ""

@@ -9,7 +9,7 @@ from trimtab.lab.table import NOT_RUN, table_of
 
 LIST, FOLDER = "docs/tips.md", "docs/tips"
 ABOUT = {
-    "S0": "Notes of somebody who trains translators on one GPU: encoder and decoder, tied embeddings, exports to ONNX, "
+    "S0": "Notes on training translators on one GPU: encoder and decoder, tied embeddings, exports to ONNX, "
     "clipping, Adafactor and GaLore, text recognition, LoRA.",
     "S1": "The documentation of Mammoth, a toolkit that trains many translation directions at once from shared and own "
     "components.",

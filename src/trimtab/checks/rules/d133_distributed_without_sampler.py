@@ -31,7 +31,7 @@ RULE = Rule(
     severity="warning",
     message="{fault}",
     why="A DataLoader knows nothing of other processes. Without a sampler that gives each its own part, every process "
-    "reads every example in every epoch: the run takes as many times as long for an epoch as there are processes, and "
+    "reads every example in every epoch: on N processes an epoch takes N times as long as it should, and "
     "where all have the same seed they compute the same batches, so that more GPUs change nothing but the bill.",
     evidence=(
         Maintainer(

@@ -25,7 +25,7 @@ RULE = Rule(
         Maintainer(
             "https://github.com/github/advisory-database/pull/6063",
             "GHSA-53q9-r3pm-6pq6, CVE-2025-32434: '`torch.load` with `weights_only=True` leads to remote code "
-            "execution', mended in torch 2.6.",
+            "execution', fixed in torch 2.6.",
         ),
     ),
     fix=Fix("remove `{key}`, or set it to true", safety="same training"),

@@ -25,7 +25,7 @@ RULE = Rule(
     code="L124",
     name="softmax-over-the-batch",
     severity="error",
-    message="`{name}` over axis 0, which is the batch: the examples compete with one another, and not the classes",
+    message="`{name}` normalizes over axis 0, the batch: the examples compete with one another, not the classes",
     why="The probabilities of the classes of one example have to add up to 1. Over axis 0 those of one class over all "
     "examples of the batch do: what an example gets depends on the others, a batch of one gets probability 1 for "
     "every class, and the loss can reach small values without the model telling one class from another.",

@@ -21,7 +21,7 @@ RULE = Rule(
     name="no-dropout-from-scratch",
     severity="note",
     message="dropout is 0 in a translator that is trained from scratch",
-    why="How often the run sees each pair decides. Where it does so many times, 0.1 to 0.3 is usual and worth "
+    why="It depends on how often the run sees each pair. After many epochs, 0.1 to 0.3 is usual and worth "
     "several BLEU; in the first few epochs, even of a small corpus, 0 is right. More data helps more than dropout.",
     evidence=(
         Measured(

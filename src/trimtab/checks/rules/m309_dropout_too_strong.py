@@ -20,7 +20,7 @@ RULE = Rule(
     name="dropout-too-strong",
     severity="note",
     message="dropout {value}: of each sub-layer's output only {share} is left in training",
-    why="Right for very little text (some ten thousand pairs) that is seen many times, where it was found to "
+    why="Strong dropout suits tens of thousands of pairs or fewer that the run sees many times, where it was found to "
     "help. With more, the model is too small for what is left of it, learns slowly and stays behind one with 0.1; a "
     "small model does so at 0.3 already.",
     evidence=(
@@ -37,7 +37,7 @@ RULE = Rule(
             "What two sub-layers in a row both keep is (1 - p)^2: 0.81 for p = 0.1, 0.25 for p = 0.5."
         ),
     ),
-    fix=Fix("set `{key}: 0.1`, unless there are less than about 100,000 pairs that are seen many times"),
+    fix=Fix("set `{key}: 0.1`, unless the run sees fewer than about 100,000 pairs many times"),
     bad=Example("opennmt.yaml", _YAML.format(dropout=0.6)),
     good=Example("opennmt.yaml", _YAML.format(dropout=0.1)),
     tips=("S0-45",),

@@ -27,7 +27,7 @@ RULE = Rule(
     severity="error",
     message="{wrapped} has no `{method}`: AttributeError{when}",
     why="The wrapper passes `forward` on and keeps the model in its `module`; the model's other methods and attributes "
-    "are not its own. What comes after the training, such as the saving, fails when all the work is done.",
+    "are not its own. What follows training, such as saving, then fails after all the work is done.",
     evidence=(
         Maintainer(
             "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/nn/parallel/distributed.py",

@@ -133,7 +133,7 @@ def _no_numbers(settings: Mapping[str, Any], name: str) -> Iterator[Problem]:
 
 def _no_number(name: str, key: str, value: Any, allowed: str) -> Problem:
     return Problem(
-        what=f"{name}: {key} is missing or no size",
+        what=f"{name}: {key} is missing or not a valid number",
         got=str(value)[:80],
         allowed=allowed,
         fix="download the file again",

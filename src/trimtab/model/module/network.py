@@ -83,7 +83,7 @@ def new_network(config: TransformersModel, settings: Any, *, seed: int) -> Any:
             network = getattr(transformers, name)(settings).float()
     except Exception as error:  # as above: a size of 0, an activation that nobody knows
         raise input_error(
-            "model.settings: transformers cannot make a model of them",
+            "model.settings: transformers cannot build a model from these settings",
             got=" ".join(f"{type(error).__name__}: {error}".split())[:200],
             allowed="what config.json of the model says",
             fix="download config.json again",
