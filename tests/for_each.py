@@ -26,6 +26,8 @@ def for_each(
                 given = {names: case} if isinstance(names, str) else dict(zip(names, case, strict=True))
                 try:
                     test(**given, **fixtures)
+                except pytest.skip.Exception as skipped:
+                    raise AssertionError("a case of for_each may not skip") from skipped
                 except (Exception, pytest.fail.Exception) as error:
                     error.add_note(f"case: {called(case)}")
                     errors.append(error)

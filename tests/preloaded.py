@@ -37,8 +37,8 @@ from trimtab.config.load import load_recipe
 
 for package in (typer, trimtab):
     for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if found.name.endswith(("__main__", "_winconsole")) or found.name.startswith("trimtab.adapters."):
-            continue  # libraries that adapters import may start threads, and no command needs them
+        if found.name.endswith(("__main__", "_winconsole", ".onnx_reader")) or ".adapters." in found.name:
+            continue  # libraries that these import may start threads, and no command needs them at its start
         try:
             importlib.import_module(found.name)
         except ModuleNotFoundError as error:

@@ -77,7 +77,7 @@ def test_a_run_translates_files_and_words_with_values_behind_them_alike(run, tmp
     pairs = zip(source.decode().splitlines(), values.decode().splitlines(), strict=True)
     written = [" ".join(map("|".join, zip(a.split(), b.split(), strict=True))) for a, b in pairs]
     assert output.getvalue().splitlines() == translator.translate(written)
-    with pytest.raises(InputError, match="a word has no value of the source factor"):
+    with pytest.raises(InputError, match="lines: line 1 has a word with no value of the source factor"):
         translator.translate(["the ship"])
     # Two thirds of the limit make a piece, and words are never cut.
     assert len(translator.translate([" ".join(["ship|SHORT"] * 60)])) == 1

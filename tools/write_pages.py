@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def main() -> None:
-    """Writes what differs, and takes away pages of rules that are gone."""
+    """Writes what differs, and takes away generated pages that are gone."""
     experiments = ROOT / "experiments"
     pages = {
         **generated_pages(),
@@ -39,7 +39,9 @@ def main() -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
             print(f"written: {name}")
-    for path in (ROOT / PAGES_FOLDER).glob("*.md"):
+    for path in (
+        path for folder in (PAGES_FOLDER, "docs/tips", "docs/api") for path in (ROOT / folder).glob("*.md")
+    ):
         name = path.relative_to(ROOT).as_posix()
         if name not in pages:
             path.unlink()

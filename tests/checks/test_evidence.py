@@ -20,8 +20,10 @@ def test_a_rule_that_is_more_than_a_note_stands_on_more_than_hearsay(rule):
 def test_what_was_measured_lies_in_the_experiments_with_its_result():
     named = {each.experiment for rule in RULES for each in rule.evidence if isinstance(each, Measured)}
     for experiment in named:
-        assert (EXPERIMENTS / f"{experiment}.py").exists()
-        assert (EXPERIMENTS / f"{experiment}.json").exists()
+        folder = EXPERIMENTS / experiment
+        script = [folder.with_suffix(".py"), folder.with_suffix(".json")]
+        recipe = [folder / "experiment.yaml", folder / "result.json"]
+        assert any(all(path.is_file() for path in files) for files in (script, recipe)), experiment
 
 
 def test_sources_have_addresses():

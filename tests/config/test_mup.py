@@ -5,8 +5,12 @@ import math
 import pytest
 import torch
 
+from tests.modular_run import MODEL, modular_recipe
 from tests.streams import START, pack_of, stream_of
-from trimtab.config.load import parse_recipe
+from trimtab.config.adapter import LoraAdapter
+from trimtab.config.load import load_recipe, parse_recipe
+from trimtab.config.mup import LAST_NORM, with_mup
+from trimtab.config.optimizers import AdamW
 from trimtab.config.render import render_recipe
 from trimtab.errors import InputError
 from trimtab.model.decoder_only import DecoderOnly
@@ -93,6 +97,25 @@ def test_what_the_recipe_writes_stays_and_the_kept_recipe_reads_back_as_the_same
 def test_what_cannot_be_beside_it_is_refused(change, said):
     with pytest.raises(InputError, match=said):
         recipe_of(PAIR, **change)
+
+
+def test_modular_models_are_refused_and_adapters_and_frozen_norms_keep_their_rates(tmp_path):
+    recipe = load_recipe(modular_recipe(tmp_path))
+    assert recipe.recipe.model.kind == "modular"
+    with pytest.raises(InputError, match="many components"):
+        load_recipe(modular_recipe(tmp_path, model={**MODEL, "mup_base_dim": 16}))
+    plain = recipe_of(PAIR)
+    frozen = plain.model_copy(update={"freeze": ("decoder.*",)})
+    assert LAST_NORM in with_mup(plain).step.optimizer.learning_rate_multipliers.names
+    unset = plain.step.model_copy(update={"optimizer": AdamW(learning_rate=1e-3)})
+    assert (
+        LAST_NORM
+        not in with_mup(
+            frozen.model_copy(update={"step": unset})
+        ).step.optimizer.learning_rate_multipliers.names
+    )
+    adapted = plain.model_copy(update={"adapter": LoraAdapter(), "step": unset})
+    assert with_mup(adapted) == adapted
 
 
 def inputs(*, encoder_decoder, seed=3):

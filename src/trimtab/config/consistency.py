@@ -9,6 +9,7 @@ from trimtab.config.export_targets import obstacles
 from trimtab.config.fitting import fitting_warmup
 from trimtab.config.mixing import mixing_contradictions
 from trimtab.config.model import EncoderDecoderModel
+from trimtab.config.modular_model import ModularModel
 from trimtab.config.moving_average import moving_average_contradictions
 from trimtab.config.mup import mup_contradictions
 from trimtab.config.reserved import reserved_tags
@@ -229,7 +230,10 @@ def _shift(recipe: Recipe) -> Iterator[Complaint]:
     shift, model = recipe.step.position_shift, recipe.model
     if shift is None:
         return
+    fix = "leave it out"
     match model:
+        case ModularModel():
+            got, allowed = "model.kind: modular", "kind: encoder_decoder or decoder"
         case EncoderDecoderModel() | DecoderModel():
             kinds = [each.kind for each in model.all_position_settings if not each.adds_vectors]
             if not kinds:
@@ -238,6 +242,7 @@ def _shift(recipe: Recipe) -> Iterator[Complaint]:
                 f"positions: {' and '.join(dict.fromkeys(kinds))}",
                 "sinusoidal or learned positions",
             )
+            fix = "leave it out, since relative positions do not depend on where a text begins"
         case _:
             got, allowed = f"model.kind: {model.kind}", "kind: encoder_decoder or decoder"
     yield Complaint(
@@ -245,14 +250,14 @@ def _shift(recipe: Recipe) -> Iterator[Complaint]:
         what="only positions that are added to the embeddings of a text model can be shifted",
         got=got,
         allowed=allowed,
-        fix="leave it out, since relative positions do not depend on where a text begins",
+        fix=fix,
     )
 
 
 def _stochastic_depth(recipe: Recipe) -> Iterator[Complaint]:
     chance = recipe.step.stochastic_depth
     match recipe.model:
-        case EncoderDecoderModel() | DecoderModel():
+        case EncoderDecoderModel() | DecoderModel() if not isinstance(recipe.model, ModularModel):
             return
         case model if chance is not None:
             yield Complaint(
@@ -260,7 +265,9 @@ def _stochastic_depth(recipe: Recipe) -> Iterator[Complaint]:
                 what="not for this kind of model",
                 got=f"{chance:g}, with model.kind: {model.kind}",
                 allowed="kind: encoder_decoder or decoder",
-                fix="leave it out, or use `model.dropout`",
+                fix="use `model.drop_path`, which is the same"
+                if model.kind == "vision"
+                else "leave it out, or use `model.dropout`",
             )
         case _:
             return

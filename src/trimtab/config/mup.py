@@ -6,10 +6,13 @@ already; `model/decoder_init.py` draws those of a decoder by `mup_base_dim`. Wha
 
 import math
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 from trimtab.config.complaint import Complaint
 from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.freezing import patterns_of
 from trimtab.config.model import EncoderDecoderModel
+from trimtab.config.modular_model import ModularModel
 from trimtab.config.optimizers import AdamW, AdEMAMix, Lion
 from trimtab.config.run import Model, Recipe
 from trimtab.config.schedules import Noam
@@ -32,14 +35,21 @@ def with_mup(recipe: Recipe) -> Recipe:
     Multiplying a weight, its first value and its learning rate by c, and what follows it by 1 / c, changes nothing of
     what Adam computes (section J.2.1), so these are the rates of table 8 for other, equal parametrizations.
     """
-    if (model := scaled(recipe.model)) is None or model.mup_base_dim is None:
-        return recipe
+    model = scaled(recipe.model)
+    if model is None or model.mup_base_dim is None or recipe.adapter is not None:
+        return recipe  # an adapter has learning rates of its own
     wider = model.dim / model.mup_base_dim
     tables = 1 / math.sqrt(wider) if model.has_encoder else 1.0
     own = recipe.step.optimizer.learning_rate_multipliers
     names = {LAST_NORM: tables if model.has_encoder else 1 / wider}
     if any(each.has_bias and each.is_trained for each in model.all_position_settings):
         names[TABLES_OF_BIASES] = 1 / tables  # added to scores of attention, which do not grow with the width
+    frozen = patterns_of(recipe.freeze)
+    names = {
+        pattern: factor
+        for pattern, factor in names.items()
+        if not any(fnmatchcase(pattern.replace("*", "weight"), each) for each in frozen)
+    }
     found = {"hidden": 1 / wider, "embedding": tables, "names": {**names, **own.names}}
     if model.tie_embeddings in ("none", False):
         found["output"] = tables
@@ -63,6 +73,15 @@ def mup_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     """What cannot be beside `model.mup_base_dim`."""
     model, step = scaled(recipe.model), recipe.step
     if model is None:
+        return
+    if isinstance(model, ModularModel):
+        yield Complaint(
+            path="model.mup_base_dim",
+            what="not for models of many components, whose last norms have names of their own",
+            got="kind: modular",
+            allowed="kind: encoder_decoder or decoder",
+            fix="leave it out",
+        )
         return
     if model.norm_position != "before":
         yield Complaint(

@@ -34,6 +34,8 @@ CHANGES: Mapping[str, Needed] = {
     "recipe.loss": "optimizer",
     "recipe.model.dropout": "optimizer",
     "recipe.step.neftune_alpha": "optimizer",
+    "recipe.step.position_shift": "optimizer",
+    "recipe.step.stochastic_depth": "optimizer",
     "recipe.step.optimizer.learning_rate": "learning_rate",
     "recipe.step.optimizer.learning_rate_multipliers": "learning_rate",
     "recipe.step.schedule": "schedule",

@@ -19,7 +19,7 @@ SIZES = ("dim", "heads", "encoder_layers", "decoder_layers", "layers", "feed_for
 SHORT_FOR = {"layers": ("encoder_layers", "decoder_layers")}
 NOT_TAKEN = (
     *("warm_start", "warm_start_sha256", "path", "sha256"),
-    *("dropout", "attention_dropout", "residual"),
+    *("dropout", "attention_dropout", "residual", "mup_base_dim"),
 )
 """Settings of a model that belong to a run, and not to its weights."""
 SAME_VOCABULARY = (

@@ -1,6 +1,7 @@
 """One layer of an encoder and one of a decoder: sub-layers with a residual path and a norm before or after."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
@@ -189,6 +190,19 @@ def set_stochastic_depth(layers: Sequence[nn.Module], *, most: float) -> None:
         for module in layer.modules():
             if isinstance(module, Residual):
                 module.skip_chance = most * number / len(layers)
+
+
+@contextmanager
+def nothing_skipped(model: nn.Module) -> Iterator[None]:
+    """While it is open no sub-layer is skipped, so that gradients reach every weight."""
+    chances = {each: each.skip_chance for each in model.modules() if isinstance(each, Residual)}
+    for each in chances:
+        each.skip_chance = 0.0
+    try:
+        yield
+    finally:
+        for each, chance in chances.items():
+            each.skip_chance = chance
 
 
 def _kept(update: Tensor, chance: float) -> Tensor:

@@ -16,7 +16,15 @@ from trimtab.model.lora import base_weights, merged_weights
 
 TABLES = ("embedding.weight", "source_embedding.weight", "output.weight")
 FACTORS = "source_factors."
-MAY_DIFFER = {"preset", "tie_embeddings", "warm_start", "warm_start_sha256", "prefix", "residual"}
+MAY_DIFFER = {
+    "preset",
+    "tie_embeddings",
+    "warm_start",
+    "warm_start_sha256",
+    "prefix",
+    "residual",
+    "mup_base_dim",
+}
 """Settings that may differ, besides every dropout: they change no weight, or only which matrix is read."""
 SIDES = ("heads", "kv_heads", "feed_forward")
 TYING_THAT_FITS = {
@@ -187,7 +195,11 @@ def unlike_tensors(old: Mapping[str, Tensor], new: Mapping[str, Tensor], *, name
             continue
         sizes = [f"{tuple(each[key].shape)}" if key in each else "nothing" for each in (new, old)]
         if sizes[0] != sizes[1]:
-            fix = "set data.max_tokens as there" if "positions" in key else "describe the same model"
+            fix = (
+                "set data.max_tokens and step.position_shift as there"
+                if "positions" in key
+                else "describe the same model"
+            )
             yield Problem(
                 what=f"model.warm_start: {key} has another size",
                 got=sizes[0],

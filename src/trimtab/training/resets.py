@@ -116,7 +116,9 @@ def check_shapes(parts: Parts, checkpoint: Checkpoint) -> None:
             what=f"{name} has another size than in the checkpoint",
             got=str(tuple(tensor.shape)),
             allowed=str(tuple(saved[name].shape)) if name in saved else "no such weight",
-            fix="set `data.max_tokens` as it was" if "position" in name else "describe the same model",
+            fix="set `data.max_tokens` and `step.position_shift` as they were"
+            if "position" in name
+            else "describe the same model",
         )
         for name, tensor in checkpoint_weights(parts.model).items()
         if name not in saved or tuple(saved[name].shape) != tuple(tensor.shape)

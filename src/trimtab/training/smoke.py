@@ -91,10 +91,11 @@ def raised(optimizer: Optimizer, *, rate: float) -> LearningRateMultipliers:
 
 def small(recipe: Recipe, *, most: int) -> Recipe:
     """The recipe with one window of at most so many targets (more where an example may be longer), no dropout, no
-    smoothing, no compiling."""
+    skipped sub-layers, no smoothing, no compiling."""
     longest = recipe.facts.targets_of_longest(recipe.data.max_tokens)
     tokens = max(longest, min(most, recipe.step.tokens_per_step))
     chosen = {"tokens_per_step": tokens, "tokens_per_micro_batch": tokens, "compile": "off"}
+    chosen["stochastic_depth"] = None
     rate = max(recipe.step.optimizer.learning_rate, LEAST_RATE)
     chosen["optimizer"] = recipe.step.optimizer.model_copy(
         update={"learning_rate": rate, "learning_rate_multipliers": raised(recipe.step.optimizer, rate=rate)}

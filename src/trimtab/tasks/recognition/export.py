@@ -26,7 +26,6 @@ from trimtab.export.write_export import GivenText
 from trimtab.tasks.images.feed import joined
 from trimtab.tasks.images.pixels import BadImage, fitted, padded, to_row
 from trimtab.tasks.images.sources import open_images
-from trimtab.tasks.recognition import onnx_reader
 from trimtab.tasks.recognition.batches import ImageBatch, cut
 from trimtab.tasks.recognition.charset import SPECIAL
 from trimtab.tasks.recognition.model import ImageStream
@@ -150,7 +149,7 @@ def write_graphs(recognizer: Recognizer, folder: Path) -> None:
     }
     text = json.dumps(settings, ensure_ascii=False, indent=1) + "\n"
     (folder / SETTINGS).write_text(text, encoding="utf-8")
-    program = Path(onnx_reader.__file__).read_text(encoding="utf-8")
+    program = Path(__file__).with_name("onnx_reader.py").read_text(encoding="utf-8")
     (folder / READER).write_text(program, encoding="utf-8")
 
 
@@ -184,6 +183,8 @@ def images_of(recognizer: Recognizer) -> Iterator[np.ndarray]:
 
 def compare(recognizer: Recognizer, images: list[np.ndarray], folder: Path) -> LineGate:
     """The trainer against ONNX Runtime, image by image, as the program in the folder reads them."""
+    from trimtab.tasks.recognition import onnx_reader  # late: it needs ONNX Runtime, which training does not
+
     worst, otherwise, heads = 0.0, 0, heads_of(recognizer)
     for head in heads:
         reader = onnx_reader.LineReader(folder, head=head)

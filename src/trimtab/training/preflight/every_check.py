@@ -6,6 +6,7 @@ import torch
 
 from trimtab.distributed.agree import on_any
 from trimtab.finding import Finding
+from trimtab.model.block import nothing_skipped
 from trimtab.model.lora import without_adapter
 from trimtab.run_findings.built_parts import ADAPTER_CHANGES_BASE
 from trimtab.step.precision import autocast
@@ -87,7 +88,7 @@ def run_check(check: Check, parts: Checked) -> list[Finding]:
     Nothing that is compiled runs but where a check says `as_trained`.
     """
     try:
-        with state_restored(parts), zeros_filled(parts), plainly():
+        with state_restored(parts), zeros_filled(parts), nothing_skipped(parts.model), plainly():
             return list(check(parts))
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):

@@ -41,7 +41,6 @@ def not_as_said(parts: Checked, pack: Batch, evaluated: torch.Tensor, *, bound: 
     others = {
         "noise is added to the embeddings": step.neftune_alpha,
         "positions are shifted": step.position_shift,
-        "sub-layers are skipped by chance": step.stochastic_depth,
     }
     drawn = [what for what, value in others.items() if value is not None]
     if dropout or drawn:
