@@ -96,5 +96,5 @@ def test_no_setting_is_too_strange_to_be_refused(kind):
 def test_a_size_that_is_none_is_named_with_what_is_allowed():
     with pytest.raises(InputError) as caught:
         shape_of({**SIZES, "model_type": "llama", "num_attention_heads": 0, "rms_norm_eps": "x"}, name="c")
-    assert "num_attention_heads is missing or no size" in str(caught.value)
-    assert "rms_norm_eps is missing or no size" in str(caught.value)
+    assert "num_attention_heads is missing or not a valid number" in str(caught.value)
+    assert "rms_norm_eps is missing or not a valid number" in str(caught.value)

@@ -66,8 +66,8 @@ def test_weights_that_are_missing_are_named(tmp_path):
     [
         ({"vocab_size": 300}, "of another shape: "),
         ({"n_head": "x"}, "transformers cannot read them"),
-        ({"n_head": 0}, "transformers cannot make a model of them"),
-        ({"activation_function": "nothing"}, "transformers cannot make a model of them"),
+        ({"n_head": 0}, "transformers cannot build a model from these settings"),
+        ({"activation_function": "nothing"}, "transformers cannot build a model from these settings"),
         ({"n_layer": [2]}, "transformers cannot"),
     ],
 )
