@@ -1,4 +1,4 @@
-"""Runs the experiments where there is a GPU but no repository, network or command line, over as many calls as it takes.
+"""Runs the experiments on a machine with a GPU and without a checkout or a network, over as many calls as it takes.
 
     python benchmarks/lab_on_gpu.py pack lab.tgz [RESULT ...] [--wheels DIR]
     tar xf lab.tgz && cd trimtab && python benchmarks/lab_on_gpu.py run [NAME ...] --out lab.json --minutes 9 --jobs 10
