@@ -201,7 +201,9 @@ def load_model(
         recipe = with_base(recipe, base)
     tokenizers = load_tokenizers(run.tokenizer)
     check_tokenizers(tokenizers, run, checkpoint)
-    model = build_model(recipe, tokenizers, device=torch.device("cpu"))
+    model = build_model(
+        recipe, tokenizers, device=torch.device("cpu"), drawn=None if recipe.adapter else False
+    )
     if recipe.adapter is not None:
         add_lora(model, recipe.adapter, seed=recipe.seed, device=place)
         take_base(model, recipe, run=run)

@@ -16,6 +16,7 @@ from trimtab.device import choose_device
 from trimtab.inference.adapter_folder import put_adapter
 from trimtab.inference.ready import prepare_for_inference
 from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.init import without_first_weights
 from trimtab.model.kinds import ContinuesTexts
 from trimtab.model.module.causal import CausalModule
 from trimtab.model.pretrained import take_pretrained
@@ -57,7 +58,8 @@ def load_pretrained(spec: str, *, device: str | None = None, adapter: str | None
         taken = model.fill(path)
     else:
         native = PretrainedModel(path=path, **found.shape)
-        model = DecoderOnly(native, num_ids=native.num_ids, max_positions=window, seed=0)
+        with without_first_weights():
+            model = DecoderOnly(native, num_ids=native.num_ids, max_positions=window, seed=0)
         taken = take_pretrained(model, path)
     if adapter is not None:
         put_adapter(model, Path(adapter), base=spec, sha256=taken.sha256)

@@ -8,7 +8,7 @@ from torch import nn
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.model.block import SelfAttention
 from trimtab.model.feed_forward import FeedForward
-from trimtab.model.init import FIRST_GAIN
+from trimtab.model.init import FIRST_GAIN, first_weights_are_left_out
 
 
 @torch.no_grad()
@@ -26,6 +26,8 @@ def init_decoder(model: nn.Module, config: DecoderModel, *, seed: int) -> None:
     With `mup_base_dim`, embeddings and output have the standard deviation of a model of that width, and the gain of the
     last norm begins at mup_base_dim / dim: muP's output multiplier (arXiv 2203.03466, table 8).
     """
+    if first_weights_are_left_out():
+        return
     device = next(model.parameters()).device
     generator = torch.Generator("cpu" if device.type == "meta" else device).manual_seed(seed)
     std = math.sqrt(2 / (5 * config.dim))

@@ -1,9 +1,14 @@
 """The first weights, so that every variant trains: small sub-layers beside a large residual path."""
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from trimtab.config.model import ModelConfig
 from trimtab.model.block import CrossAttention, SelfAttention
@@ -11,6 +16,39 @@ from trimtab.model.feed_forward import GATED, FeedForward
 
 FIRST_GAIN = 4.0
 """The logit with which an untrained decoder predicts its own input."""
+_left_out: ContextVar[bool] = ContextVar("_left_out", default=False)
+
+
+@contextmanager
+def without_first_weights() -> Iterator[None]:
+    """Models that are made within have memory for their weights and no values in it: for callers that read every
+    weight from files. Drawing the weights of seven billion parameters takes a minute, and reading them ten seconds."""
+    token = _left_out.set(True)
+    try:
+        with _NoInit():
+            yield
+    finally:
+        _left_out.reset(token)
+
+
+def first_weights_are_left_out() -> bool:
+    """Whether the caller stands within `without_first_weights`."""
+    return _left_out.get()
+
+
+class _NoInit(TorchFunctionMode):
+    """Turns the functions of `torch.nn.init`, which modules call when they are made, into no-ops."""
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        if getattr(func, "__module__", "") == "torch.nn.init":
+            return args[0] if args else (kwargs or {})["tensor"]
+        return func(*args, **(kwargs or {}))
 
 
 @torch.no_grad()
@@ -29,7 +67,7 @@ def init_weights(model: nn.Module, config: ModelConfig, *, seed: int) -> None:
     ln(vocabulary).
     """
     fill_weights(model, config, seed=seed)
-    if config.norm_position == "before":
+    if config.norm_position == "before" and not first_weights_are_left_out():
         scale_down_last_norm(model.decoder.norm, config)
 
 
@@ -43,6 +81,8 @@ def scale_down_last_norm(norm: nn.Module, config: ModelConfig) -> None:
 @torch.no_grad()
 def fill_weights(model: nn.Module, config: ModelConfig, *, seed: int) -> None:
     """The same without that gain: of the layers of an encoder those whose names begin so, of a decoder all others."""
+    if first_weights_are_left_out():
+        return
     generator = torch.Generator().manual_seed(seed)
     writers = 2 * config.encoder_layers, 3 * config.decoder_layers
     for name, module in model.named_modules():

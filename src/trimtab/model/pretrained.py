@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -111,7 +112,7 @@ def take_pretrained(model: DecoderOnly, path: str, *, sha256: str | None = None)
             raise refused(
                 path, got=f"{name} {list(tensor.shape)}", allowed=f"{list(rows.shape)}, as its settings say"
             )
-        if not tensor.isfinite().all():
+        if not all(each.isfinite() for each in tensor.aminmax()):  # both are NaN where one number is
             raise refused(path, got=f"numbers that are not finite in {name}", allowed="finite numbers")
         rows.copy_(tensor)
         stored[kind] += tensor.numel()
@@ -282,10 +283,13 @@ def _check_tied(weights: Weights, *, path: str) -> None:
 
 def sha256_of(files: tuple[Path, ...]) -> str:
     """That of one file, or of the names and hashes of several."""
-    digests: list[tuple[str, str]] = []
-    for path in files:
+
+    def digest(path: Path) -> tuple[str, str]:
         with path.open("rb") as file:
-            digests.append((path.name, hashlib.file_digest(file, "sha256").hexdigest()))
+            return path.name, hashlib.file_digest(file, "sha256").hexdigest()
+
+    with ThreadPoolExecutor(max_workers=8) as pool:  # hashing releases the interpreter
+        digests = [*pool.map(digest, files)]
     if len(digests) == 1:
         return digests[0][1]
     return hashlib.sha256(json.dumps(sorted(digests)).encode()).hexdigest()

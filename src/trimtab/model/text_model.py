@@ -11,6 +11,7 @@ from trimtab.config.transformers_model import TransformersModel
 from trimtab.model.block import set_stochastic_depth
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.init import without_first_weights
 from trimtab.model.kinds import ContinuesTexts, Model, model_of
 from trimtab.model.module.causal import CausalModule
 from trimtab.model.module.network import family_of_model
@@ -117,8 +118,23 @@ def module_of(
     )
 
 
-def build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.device) -> Model:
-    """The model with its first weights, which follow from the recipe's seed."""
+def build_model(
+    recipe: Recipe, vocabularies: Vocabularies, *, device: torch.device, drawn: bool | None = None
+) -> Model:
+    """The model with its first weights, which follow from the recipe's seed.
+
+    Without `drawn` its weights have no values yet, and the caller fills all of them. Left to the recipe (None), first
+    weights are drawn unless the files of a pretrained model hold every one; a module of transformers may have a head
+    that they lack.
+    """
+    if drawn is None:
+        replaced = recipe.model.pretrained_path and not isinstance(recipe.model, TransformersModel)
+        drawn = not replaced or bool(recipe.reinitialize)
+    with nullcontext() if drawn else without_first_weights():
+        return _build_model(recipe, vocabularies, device=device)
+
+
+def _build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.device) -> Model:
     shift = recipe.step.position_shift or 0
     longest = -(-(recipe.data.max_tokens + shift) // POSITIONS_MULTIPLE) * POSITIONS_MULTIPLE
     if isinstance(recipe.model, TransformersModel):
