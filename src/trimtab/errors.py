@@ -92,13 +92,27 @@ def not_utf8(
     first_zero = raw.find(0)
     by_zeros = _UTF16[(offset + first_zero) % 2] if first_zero >= 0 else ""
     encoding = "UTF-16" if is_utf16 else utf16_of(raw, offset=offset) or by_zeros or "WINDOWS-1252"
+    fix = f"convert it, for instance with `iconv -f {encoding} -t UTF-8`, or correct that line"
+    if is_binary(raw) and not (is_utf16 or utf16_of(raw, offset=offset)):
+        fix = "name a text file: this one is binary (compressed, for instance, and to be unpacked first)"
     return input_error(
         f"{name}: line {line} is not UTF-8",
         got=f"byte{'s' * (len(bad) > 2)} {bad} at byte {start} of the line, {offset + start} of the text, from 0",
         allowed="UTF-8 text",
-        fix=f"convert it, for instance with `iconv -f {encoding} -t UTF-8`, or correct that line",
+        fix=fix,
         where=f"{name}:{line}:{len(raw[:start].decode('utf-8')) + 1}",
     )
+
+
+_CONTROL = bytes(byte for byte in range(1, 32) if byte not in b"\t\n\r\x0b\x0c\x1a\x1b")
+"""Control characters that no text has; NUL, which UTF-16 is full of, is not among them."""
+
+
+def is_binary(raw: bytes) -> bool:
+    """Whether bytes can't be text of a single-byte encoding: of their first thousand, more than one in a hundred is a
+    control character."""
+    head = raw[:1000]
+    return len(head) - len(head.translate(None, _CONTROL)) > len(head) / 100
 
 
 _UTF16 = ("UTF-16BE", "UTF-16LE")

@@ -95,3 +95,10 @@ def test_a_place_where_no_file_can_be_made_is_told_with_what_stands_in_the_way(t
     with pytest.raises(InputError, match="Permission denied"):
         check_place(tmp_path / "a.de")
     check_place(Path("/dev/null"))
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a file system that takes no new files")
+def test_a_file_system_that_takes_no_new_files_is_found_before_anything_is_written():
+    with pytest.raises(InputError, match=r"--out /proc/self/page\.html: cannot be written") as caught:
+        check_place(Path("/proc/self/page.html"), option="--out")
+    assert caught.value.problems[0].fix == "create the folder, or name another file"

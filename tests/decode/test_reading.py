@@ -1,4 +1,9 @@
+import bz2
+import gzip
 import io
+import lzma
+import random
+import zlib
 
 import pytest
 from hypothesis import given
@@ -96,3 +101,11 @@ def test_a_line_without_an_end_is_refused_before_it_is_read_whole(monkeypatch):
     with pytest.raises(InputError, match="line 3 is too long"):
         next(found)
     assert binary.tell() < 40
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress, zlib.compress])
+def test_what_is_no_text_in_any_encoding_is_not_offered_a_conversion(pack):
+    with pytest.raises(InputError) as caught:
+        read(pack(random.Random(1).randbytes(3000)))
+    assert "iconv" not in str(caught.value)
+    assert "is binary" in str(caught.value)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from io import TextIOBase
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TextIO
 
 from trimtab.errors import InputError, input_error
@@ -65,7 +66,14 @@ def _obstacle(output: Path) -> int:
         return 0
     if not stat.S_ISDIR(folder.st_mode):
         return errno.ENOTDIR
-    return 0 if os.access(output.parent, os.W_OK | os.X_OK) else errno.EACCES
+    if not os.access(output.parent, os.W_OK | os.X_OK):
+        return errno.EACCES
+    if (
+        not output.exists()
+    ):  # some file systems, such as /proc, refuse new files whatever their permissions say
+        with TemporaryFile(dir=output.parent):
+            pass
+    return 0
 
 
 def not_writable(output: Path, error: OSError, *, option: str = "--output") -> InputError:
