@@ -1,10 +1,13 @@
-"""LoRA beside frozen weights that are divided among ranks."""
+"""LoRA beside frozen weights that are divided among ranks; layers that are computed again, or compiled."""
+
+import json
 
 import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
 
+from tests.children import printed
 from tests.for_each import for_each
 from trimtab.config.adapter import LoraAdapter
 from trimtab.config.decoder_model import DecoderModel
@@ -46,9 +49,13 @@ class Training(nn.Module):
         return nn.functional.cross_entropy(logits.float(), logits.argmin(1).detach(), reduction="sum")
 
 
-def adapted(*, frozen=torch.float32, recompute="none", **given):
+def decoder():
     shape = {"dim": 32, "heads": 4, "kv_heads": 2, "layers": 2, "feed_forward": 48, "tie_embeddings": False}
-    model = DecoderOnly(DecoderModel(**shape), num_ids=40, max_positions=16, seed=1)
+    return DecoderOnly(DecoderModel(**shape), num_ids=40, max_positions=16, seed=1)
+
+
+def adapted(*, frozen=torch.float32, recompute="none", **given):
+    model = decoder()
     add_lora(model, LoraAdapter(**{"rank": 4, "alpha": 8, **given}), seed=3)
     narrow_frozen(model, frozen)
     model.recompute_in_backward(recompute)
@@ -83,14 +90,16 @@ def trained(training, optimizer, *, steps=3):
     return norms
 
 
-@for_each(
+@pytest.mark.quick("dora")
+@pytest.mark.parametrize(
     "given",
     [
         {},
-        {"targets": ("q_proj", "down_proj"), "recompute": "block"},
-        {"dora": True, "recompute": "feed_forward"},
-        {"embeddings": "train"},
+        {"targets": ("q_proj", "down_proj")},
+        {"targets": ("q_proj", "down_proj"), "dora": True, "recompute": "block"},
+        {"embeddings": "train", "recompute": "feed_forward"},
     ],
+    ids=["all", "some", "dora", "embeddings"],
 )
 def test_an_adapter_is_trained_as_beside_whole_weights_and_saved_whole(one_rank, given):
     whole, model = adapted(**given), adapted(**given)
@@ -131,3 +140,37 @@ def test_lengths_of_rows_keep_their_precision_in_a_copy_for_evaluations(one_rank
     copied = dict(sharding.plain_copy(model, dtype=torch.bfloat16).named_parameters())
     kinds = {name.rpartition(".")[2]: str(each.dtype) for name, each in copied.items()}
     assert kinds == {"weight": "torch.bfloat16", "magnitude": "torch.float32"}
+
+
+@for_each("recompute", ["feed_forward", "block"])
+def test_layers_that_are_computed_again_learn_as_whole_ones(one_rank, recompute):
+    whole, model = decoder(), decoder()
+    model.recompute_in_backward(recompute)
+    training, sharding = divided(model)
+    mine = ShardedOptimizer(sharding, model, optimizer_of)
+    assert trained(training, mine) == pytest.approx(trained(Training(whole), optimizer_of(whole)), rel=1e-5)
+
+
+def compiled_beside_whole():
+    """Norms of both, and how many graphs were compiled; in a child, whose calls are not type-checked: the checks cannot
+    be compiled."""
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    whole, model = decoder(), decoder()
+    for block in model.blocks:
+        block.compile(dynamic=False, backend=backend)
+    training, sharding = divided(model)
+    mine = trained(training, ShardedOptimizer(sharding, model, optimizer_of))
+    print(json.dumps([mine, trained(Training(whole), optimizer_of(whole)), len(graphs)]))
+
+
+@pytest.mark.slow
+def test_compiled_layers_that_are_gathered_learn_as_whole_ones_and_share_one_graph():
+    mine, theirs, graphs = json.loads(printed(compiled_beside_whole))
+    assert mine == pytest.approx(theirs, rel=1e-5)
+    assert graphs == 1
