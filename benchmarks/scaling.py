@@ -17,9 +17,9 @@ a line.
 - `ddp`: an encoder-decoder of the same size in Hugging Face transformers (Marian) under DistributedDataParallel, with
   bfloat16 autocast and fused AdamW, padded rows of equal length: tokens a second on one GPU and on two.
 - `fsdp`: a decoder of 7 billion weights with `parallel: {kind: fsdp}` on two GPUs, the memory of each capped
-  (`scaling_fsdp.py`); `fsdp_one_card`: the same run on one capped GPU, where it must run out of memory, and on one
-  without a cap; `fsdp_compiled`: on two with compiled layers; `fsdp_adapter`: on two, LoRA on the frozen model;
-  `fsdp_peer`: Mistral of transformers at the same shape under PyTorch's `fully_shard`.
+  (`scaling_fsdp.py`); `fsdp_one_card`: the same run on one capped GPU, where it must run out of memory, and the losses
+  of four such layers on one GPU and on two; `fsdp_compiled`: on two with compiled layers; `fsdp_adapter`: on two, LoRA
+  on the frozen model; `fsdp_peer`: Mistral of transformers at the same shape under PyTorch's `fully_shard`.
 
 Arms that `--limit` has no time for are left out, and named.
 """

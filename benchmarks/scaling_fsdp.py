@@ -118,43 +118,58 @@ def json_lines(path):
 
 
 def fsdp_one_card(args):
-    """One capped GPU must run out of memory. Beside it, on another GPU, the same run without a cap: what is lost or won
-    by dividing it shows in the losses of both."""
+    """One capped GPU must run out of memory. Beside it, on another GPU, a decoder of four such layers trains whole, and
+    afterwards divided on all: the same losses but for rounding."""
     recipe = recipe_file(args, "whole", changes_of(args), task="language_model")
+    few = changes_of(args, model={**SHAPE, "layers": 4})
+    alone = recipe_file(args, "few", few, task="language_model")
     with cards_watched() as climbs, ThreadPoolExecutor(2) as pool:
         capped = pool.submit(
             finished, args, "capped", recipe, ranks=1, must=False, cap_gib=args.cap_gib, gpu=0
         )
-        free = pool.submit(
-            finished, args, "free", recipe, ranks=1, must=False, gpu=args.ranks - 1 if args.cuda else 0
+        whole = pool.submit(
+            finished, args, "few", alone, ranks=1, must=False, gpu=args.ranks - 1 if args.cuda else 0
         )
-        (_, seconds, code), (alone, _, free_code) = capped.result(), free.result()
-    divided = lines(args.folder / "divided")
-    pairs = [*zip(lines(alone), divided, strict=False)]
+        (_, seconds, code), (out, _, code_of_few) = capped.result(), whole.result()
+    found = {
+        "cap_gib": args.cap_gib,
+        "exit_code": code,
+        "seconds": round(seconds, 1),
+        "said": re.findall(r"[^\n]*memory[^\n]*", tail(args, "capped"))[:6],
+        "memory": memory_of(args, "capped"),
+        "nvidia_smi_seconds_and_gib": thinned(climbs.get("0", [])),
+    }
+    if code_of_few:
+        return {**found, "four_layers": {"failed": tail(args, "few")[-800:]}}
+    return {**found, "four_layers": few_layers(args, few, out)}
+
+
+def few_layers(args, changes, alone):
+    """The losses of a smaller decoder on one GPU and on all."""
+    recipe = recipe_file(
+        args, "few_divided", {**changes, "parallel": {"kind": "fsdp"}}, task="language_model"
+    )
+    out, _, code = finished(args, "few_divided", recipe, ranks=args.ranks, must=False)
+    if code:
+        return {"failed": tail(args, "few_divided")[-800:]}
+    pairs = [*zip(lines(alone), lines(out), strict=True)]
     return {
-        "capped": {
-            "cap_gib": args.cap_gib,
-            "exit_code": code,
-            "seconds": round(seconds, 1),
-            "said": re.findall(r"[^\n]*memory[^\n]*", tail(args, "capped"))[:6],
-            "memory": memory_of(args, "capped"),
-            "nvidia_smi_seconds_and_gib": thinned(climbs.get("0", [])),
-        },
-        "without_a_cap": {
-            "exit_code": free_code,
-            "steps": len(lines(alone)),
-            "memory": memory_of(args, "free"),
-            "said": [] if free_code == 0 else tail(args, "free")[-800:],
-            "losses": [round(a["loss"], 4) for a, _ in pairs][::5],
-            "largest_difference_of_losses": max((abs(a["loss"] - b["loss"]) for a, b in pairs), default=None),
-        },
-        "nvidia_smi_peak_gib": peaks(climbs),
+        "steps": len(pairs),
+        "losses_of_one_gpu": [round(a["loss"], 4) for a, _ in pairs][::5],
+        "losses_of_all": [round(b["loss"], 4) for _, b in pairs][::5],
+        "largest_difference_of_losses": max(abs(a["loss"] - b["loss"]) for a, b in pairs),
+        "largest_relative_difference_of_norms": max(
+            abs(a["grad_norm"] / b["grad_norm"] - 1) for a, b in pairs
+        ),
+        "tokens_per_second": [round(rate_of(lines(each))) for each in (alone, out)],
     }
 
 
 def products_a_second(args):
-    """Operations a second, in 10^12, of the model's largest product on one GPU."""
-    return child(args, "products", "--products", ranks=1)["tflops"]
+    """Operations a second, in 10^12, of the model's largest product on one GPU; measured once."""
+    if not (args.folder / "products.json").exists():
+        child(args, "products", "--products", ranks=1)
+    return json.loads((args.folder / "products.json").read_text())["tflops"]
 
 
 def fsdp_peer(args):
