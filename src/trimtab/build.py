@@ -18,7 +18,7 @@ from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.distributed.sharding import ShardedOptimizer, Sharding, shard
 from trimtab.errors import input_error
 from trimtab.model.freeze import Unfreezing, freeze
-from trimtab.model.lora import add_lora, narrow_frozen
+from trimtab.model.lora import add_lora, lengths_of_rows, narrow_frozen
 from trimtab.model.modular.modular import Modular
 from trimtab.run_clock import RunClock, StopRule
 from trimtab.step.clip.build import build_clip
@@ -132,7 +132,14 @@ def build(
     objective = TrainingModule(model, loss, precision=precision, device=device)
     sharding = None
     if sharded:
-        sharding = shard(objective, model, model.blocks, compute=half_of(precision), device=device)
+        sharding = shard(
+            objective,
+            model,
+            model.blocks,
+            compute=half_of(precision),
+            device=device,
+            never_narrowed=lengths_of_rows(model),
+        )
     stepper = build_stepper(recipe, objective, clock=clock, ranks=ranks, sharding=sharding)
     if graphed:
         stepper.graphs = StepGraphs(device=device, variant=lambda: loss.truncating, ranks=ranks)

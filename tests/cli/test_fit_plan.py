@@ -1,7 +1,10 @@
 from pathlib import Path
 
+import pytest
+
 from tests.for_each import for_each
-from trimtab.cli.fit_plan import FitRequest, parsed
+from trimtab.cli.fit_plan import FitRequest, parse_ranks, parsed
+from trimtab.errors import InputError
 
 
 def test_a_plain_command_is_read_as_typer_reads_it():
@@ -30,3 +33,19 @@ def test_a_plain_command_is_read_as_typer_reads_it():
 )
 def test_everything_else_is_left_to_typer(words):
     assert parsed(words) is None
+
+
+def test_a_number_of_processes_is_read():
+    assert parse_ranks(parsed(["my.yaml", "--ranks", "8"])) == 8
+    assert parse_ranks(parsed(["my.yaml"])) == 1
+
+
+@for_each("text", ["0", "-1", "x", "2.5", "", "9" * 30, "65537", "²"])
+def test_what_is_no_number_of_processes_is_refused_with_an_example(text):
+    with pytest.raises(InputError, match="--ranks: not a number of processes"):
+        parse_ranks(FitRequest(Path("my.yaml"), ranks=text))
+
+
+def test_a_probe_has_one_gpu():
+    with pytest.raises(InputError, match="--probe: trains on one GPU"):
+        parse_ranks(FitRequest(Path("my.yaml"), ranks="2", probe=True))

@@ -1,6 +1,8 @@
 import pytest
 
 from tests.image_run import image_recipe
+from tests.pretrained_folder import pretrained_folder
+from tests.pretrained_run import pretrained_recipe
 from tests.small_run import small_recipe
 from trimtab.config.load import load_recipe
 from trimtab.errors import InputError
@@ -32,6 +34,13 @@ def test_what_needs_whole_tensors_is_refused_with_a_way_out(tmp_path, key, value
     assert problem.what.startswith(key)
     assert problem.fix
     load_recipe(small_recipe(tmp_path, **{key: value}))
+
+
+def test_frozen_weights_of_an_adapter_are_divided_but_for_those_in_4_bits(tmp_path):
+    pretrained_folder(tmp_path / "base")
+    load_recipe(pretrained_recipe(tmp_path, adapter={"rank": 4}, **FSDP))
+    with pytest.raises(InputError, match="cannot shard matrices that are packed in 4 bits"):
+        load_recipe(pretrained_recipe(tmp_path, adapter={"rank": 4, "quantize_base": "nf4"}, **FSDP))
 
 
 def test_a_recognizer_is_not_divided(tmp_path):

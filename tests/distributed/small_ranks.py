@@ -1,19 +1,21 @@
 """Trains the small recipe as one rank of several.
 
-    python -m tests.distributed.small_ranks FOLDER PORT COMPARED_STEPS RANK/WORLD_SIZE [RANK/WORLD_SIZE ...]
+    python -m tests.distributed.small_ranks FOLDER PORT PORT COMPARED_STEPS RANK/WORLD_SIZE [RANK/WORLD_SIZE ...]
 
 Each rank is a fork of this process, since to load torch takes longer than what most of them do. What they would import
 late is imported here.
-With a world size of 1 it is the slow twin: one process, every micro-batch. Of several ranks the last one is killed at
-the end, for what the others make of it. With a number of steps that is not 0, ranks only compare a divided model over
-so many.
+With a world size of 1 it is the slow twin: one process, every micro-batch. Of several ranks the last one is killed in
+the midst of a last run, for what the others make of it; ranks at the second port resume that run. With a number of
+steps that is not 0, ranks only compare a divided model over so many.
 """
 
 import json
 import os
 import signal
 import sys
+from contextlib import contextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import sacrebleu  # noqa: F401
@@ -32,12 +34,17 @@ from trimtab.distributed import ONE_RANK
 from trimtab.distributed.launched import LaunchedRank
 from trimtab.distributed.torch_ranks import launched_ranks
 from trimtab.errors import RankLost, Terminated
+from trimtab.step.stepper import Stepper
 from trimtab.training.record import Recorder
 from trimtab.types import LossOutput, TrainState
 
 STEPS, POISONED = 14, 9
-RUN_STEPS, SIGNALLED = 8, 3
+RUN_STEPS, SIGNALLED, KILLED = 8, 3, 5
 DIVIDED_STEPS, RESUMED_STEPS, COMPARED_STEPS = 4, 6, 2
+POISONED_IN_RUNS = 2
+"""Steps before the one whose loss is not finite on the last rank."""
+ADAPTED_STEPS = 2, 4
+"""Of a run that is begun and then resumed."""
 CHANGES = {
     "model.dropout": 0.0,
     "loss.truncate": {"error_norm": 1.0, "after": "6 steps"},
@@ -80,27 +87,87 @@ def train(folder, ranks):
     return {"lines": lines, "kept": kept, "clip": stepper.clip.to_dict(), "gate": stepper.gate.to_dict()}
 
 
-def train_in_a_folder(own, out, ranks):
-    """Where a whole run ends: its last rank alone is sent SIGTERM in the midst, and the run then goes on."""
-    changes = [f"length={RUN_STEPS} steps", "evaluate.every=4 steps", "step.schedule.warmup=2 steps"]
-    changes.append("checkpoint.every=0.001 minutes")  # the clocks of the ranks differ, and they save together
+def poison_a_step(ranks):
+    """From now on the loss of the last rank is not finite in one step of each run."""
+    begin, take = Stepper.begin, Stepper.take_step
+    reached = {}
+
+    def begin_noting(stepper, state):
+        reached["step"] = state.step
+        begin(stepper, state)
+
+    def take_spoilt(stepper, batches, **given):
+        whole = stepper.objective
+        if reached["step"] == POISONED_IN_RUNS and ranks.rank == ranks.world_size - 1:
+            stepper.objective = poisoned(whole)
+        report = take(stepper, batches, **given)
+        stepper.objective = whole
+        return report
+
+    Stepper.begin, Stepper.take_step = begin_noting, take_spoilt
+
+
+RUN_CHANGES = (
+    f"length={RUN_STEPS} steps",
+    "evaluate.every=4 steps",
+    "step.schedule.warmup=2 steps",
+    "checkpoint.every=0.001 minutes",  # the clocks of the ranks differ, and they save together
+)
+
+
+@contextmanager
+def signalled(number, *, after_step, ranks):
+    """The last rank alone is sent a signal in the midst of a run."""
     after = Recorder.after
 
     def after_and_signal(recorder, *step):
         state = after(recorder, *step)
-        if state.step == SIGNALLED and ranks.rank == ranks.world_size - 1:
-            os.kill(os.getpid(), signal.SIGTERM)
+        if state.step == after_step and ranks.rank == ranks.world_size - 1:
+            os.kill(os.getpid(), number)
         return state
 
     Recorder.after = after_and_signal
     try:
-        launch.train(own / "recipe.yaml", overrides=changes, out=out, ranks=ranks)
-    except Terminated as error:
-        stopped = str(error)
-    Recorder.after = after
+        yield
+    finally:
+        Recorder.after = after
+
+
+def train_in_a_folder(own, out, ranks):
+    """Where a whole run ends: its last rank alone is sent SIGTERM in the midst, and the run then goes on."""
+    recipe, stopped = own / "recipe.yaml", ""
+    with signalled(signal.SIGTERM, after_step=SIGNALLED, ranks=ranks):
+        try:
+            launch.train(recipe, overrides=RUN_CHANGES, out=out, ranks=ranks)
+        except Terminated as error:
+            stopped = str(error)
     with model_unchecked():  # as they were before the first step
-        result = launch.train(own / "recipe.yaml", overrides=changes, out=out, resume=True, ranks=ranks)
+        result = launch.train(recipe, overrides=RUN_CHANGES, out=out, resume=True, ranks=ranks)
     return {"stopped": stopped, "state": asdict(result.state)}
+
+
+def train_adapted(folder, ranks):
+    """An adapter on a pretrained model that is divided, in two goes."""
+    for steps in ADAPTED_STEPS:
+        changes = [*adapted_changes(steps), "parallel={kind: fsdp}"]
+        out, resume = folder / "run_of_2", steps != ADAPTED_STEPS[0]
+        launch.train(folder / "text.yaml", overrides=changes, out=out, resume=resume, ranks=ranks)
+
+
+def adapted_changes(steps):
+    """A run of an adapter that may go on for longer, at the same rates."""
+    return [
+        f"length={steps} steps",
+        "step.schedule={kind: inverse_sqrt, warmup: 1 steps}",
+        "step.tokens_per_micro_batch=64",
+        f"evaluate.every={steps} steps",
+    ]
+
+
+def lose_the_last(own, out, ranks):
+    """The last rank is killed in the midst of a run."""
+    with signalled(signal.SIGKILL, after_step=KILLED, ranks=ranks), model_unchecked():
+        launch.train(own / "recipe.yaml", overrides=RUN_CHANGES, out=out, ranks=ranks)
 
 
 def plain_changes(steps):
@@ -177,39 +244,43 @@ def compare_divided(own, ranks, *, steps=COMPARED_STEPS):
     return found
 
 
-def lose_the_last(ranks):
-    """The last rank dies; the others come to a call without it."""
-    if ranks.rank == ranks.world_size - 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    ranks.barrier()
-
-
 def work(folder, rank, world_size, port, compared_steps):
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
     own, out = folder / f"rank{rank}of{world_size}", folder / f"run_of_{world_size}"
     if world_size == 1:
         found = train(own, ONE_RANK)
+        poison_a_step(ONE_RANK)
         with model_unchecked():  # ranks make the checks
             found |= train_in_a_folder(own, out, ONE_RANK)
             launch.train(own / "recipe.yaml", overrides=plain_changes(RESUMED_STEPS), out=folder / "plain")
         write(own, found)
         return
-    place = ("127.0.0.1", port)
-    with launched_ranks(
-        LaunchedRank(rank, world_size, rank, world_size, *place), timeout_seconds=120
-    ) as ranks:
+    with joined(rank, world_size, port) as ranks:
         if compared_steps:
             found = {"compared": compare_divided(own, ranks, steps=compared_steps), "kept": {}}
             write(own, found)
             return
         found = train(own, ranks)
-        found |= train_in_a_folder(own, out, ranks)
-        train_divided(own, folder / "divided", ranks)
         found["compared"] = compare_divided(own / "compared", ranks)
         found["gathered"] = ranks.gather({"rank": rank, "text": "ä" * rank, "nan": float("nan")})
+        train_adapted(folder / "adapted", ranks)
+        poison_a_step(ranks)
+        found |= train_in_a_folder(own, out, ranks)
+        train_divided(own, folder / "divided", ranks)
         write(own, found)
-        lose_the_last(ranks)
+        lose_the_last(own, folder / "killed", ranks)
+
+
+def resume(folder, rank, world_size, port):
+    """Goes on with the run that was killed."""
+    recipe = folder / f"rank{rank}of{world_size}" / "recipe.yaml"
+    with joined(rank, world_size, port) as ranks, model_unchecked():
+        poison_a_step(ranks)
+        launch.train(recipe, overrides=RUN_CHANGES, out=folder / "killed", resume=True, ranks=ranks)
+
+
+def joined(rank, world_size, port):
+    mine = LaunchedRank(rank, world_size, rank, world_size, "127.0.0.1", port)
+    return launched_ranks(mine, timeout_seconds=120)
 
 
 def write(own, found):
@@ -217,15 +288,17 @@ def write(own, found):
     (own / "found.json").write_text(json.dumps(found))
 
 
-def begin(folder, port, compared_steps, rank, world_size):
+def begin(folder, rank, world_size, task):
     """Begins a rank, whose output goes into a file."""
 
     def begun():
-        output = os.open(folder / f"said_by_{rank}of{world_size}.txt", os.O_WRONLY | os.O_CREAT)
+        output = os.open(folder / f"said_by_{rank}of{world_size}.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(output, 1)
         os.dup2(output, 2)
+        torch.set_num_threads(1)
+        torch.use_deterministic_algorithms(True)
         try:
-            work(folder, rank, world_size, port, compared_steps)
+            task(folder, rank, world_size)
         except RankLost as error:
             sys.stderr.write(str(error))
             sys.stderr.flush()
@@ -234,11 +307,16 @@ def begin(folder, port, compared_steps, rank, world_size):
     return forked(begun)
 
 
-def main(folder, port, compared_steps, *ranks):
+def main(folder, port, other_port, compared_steps, *ranks):
     folder.mkdir(exist_ok=True)
     all_rules()
-    processes = [begin(folder, int(port), int(compared_steps), *map(int, each.split("/"))) for each in ranks]
-    (folder / "codes.json").write_text(json.dumps([*map(ended, processes)]))
+    given = [[*map(int, each.split("/"))] for each in ranks]
+    first = partial(work, port=int(port), compared_steps=int(compared_steps))
+    codes = [*map(ended, [begin(folder, *each, first) for each in given])]
+    if not int(compared_steps):
+        again = partial(resume, port=int(other_port))
+        codes += map(ended, [begin(folder, *each, again) for each in given if each[1] > 1])
+    (folder / "codes.json").write_text(json.dumps(codes))
 
 
 if __name__ == "__main__":

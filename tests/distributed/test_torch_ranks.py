@@ -15,19 +15,28 @@ import pytest
 import torch
 
 from tests.distributed.small_ranks import (
+    ADAPTED_STEPS,
     DIVIDED_STEPS,
     POISONED,
+    POISONED_IN_RUNS,
     RESUMED_STEPS,
     RUN_STEPS,
     SIGNALLED,
     STEPS,
+    adapted_changes,
     plain_changes,
 )
+from tests.faults.killing import digest
+from tests.pretrained_folder import pretrained_folder
+from tests.pretrained_run import pretrained_recipe
 from trimtab import launch
 from trimtab.checkpoint.journal import read_journal
+from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.distributed.torch_ranks import in_buckets, wide
 from trimtab.errors import RankLost
+from trimtab.inference import load_model
+from trimtab.model.lora import merged_weights
 
 ROOT = Path(__file__).parent.parent.parent
 MOST_SECONDS = 500
@@ -41,7 +50,10 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trained(folder):
     """What one process found, and what each of two did: processes of their own, begun at the same time."""
-    assert run(folder, 0, "0/1", "0/2", "1/2") == [0, RankLost.exit_code, -signal.SIGKILL], all_said(folder)
+    pretrained_folder(folder / "adapted" / "base")
+    pretrained_recipe(folder / "adapted", adapter={"rank": 4, "alpha": 8})
+    codes = run(folder, 0, "0/1", "0/2", "1/2")
+    assert codes == [0, RankLost.exit_code, -signal.SIGKILL, 0, 0], all_said(folder)
     return [found(folder / name) for name in ("rank0of1", "rank0of2", "rank1of2")]
 
 
@@ -52,6 +64,7 @@ def run(folder, compared_steps, *ranks):
         "-m",
         "tests.distributed.small_ranks",
         folder,
+        free_port(),
         free_port(),
         compared_steps,
         *ranks,
@@ -164,6 +177,41 @@ def test_a_rank_that_was_killed_is_named_by_the_other(trained, folder):
     said = (folder / "said_by_0of2.txt").read_text()
     assert re.search(r"rank 1 \(process \d+\) died on ", said), said
     assert "start it again with --resume" in said
+    assert digest(folder / "killed") == digest(folder / "run_of_2")
+
+
+def test_a_batch_that_was_not_finite_on_one_rank_is_analyzed_once_and_as_in_one_process(trained, folder):
+    alone, ranked, divided = (
+        list(read_journal(folder / name / "quarantine.jsonl")) for name in ("run_of_1", "run_of_2", "divided")
+    )
+    assert alone
+    for lines in (alone, ranked, divided):
+        assert {line["step"] for line in lines} == {POISONED_IN_RUNS + 1}
+    where = [[(line["corpus"], line["line"]) for line in lines] for lines in (alone, ranked, divided)]
+    assert where[1] == where[0]
+    assert where[2] == where[0]
+
+
+def test_an_adapter_beside_divided_weights_is_saved_whole_and_merges_as_one_that_one_process_trains(
+    trained, folder
+):
+    _, steps = ADAPTED_STEPS
+    alone = launch.train(
+        folder / "adapted" / "text.yaml",
+        overrides=adapted_changes(steps),
+        out=folder / "adapted" / "run_of_1",
+    ).run
+    ranked = folder / "adapted" / "run_of_2"
+    losses = [[line["loss"] for line in read_journal(run / "metrics.jsonl")] for run in (ranked, alone)]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-6)
+    saved, theirs = (resolve_checkpoint(f"{run}@{steps}").load_model() for run in (ranked, alone))
+    assert {name: each.shape for name, each in saved.items()} == {
+        name: each.shape for name, each in theirs.items()
+    }
+    assert all(".lora_" in name for name in saved)
+    merged, expected = (merged_weights(load_model(str(run), device="cpu").model) for run in (ranked, alone))
+    for name, tensor in expected.items():
+        torch.testing.assert_close(merged[name], tensor, atol=5e-5, rtol=0)
 
 
 def test_a_divided_model_learns_as_a_whole_one(trained):

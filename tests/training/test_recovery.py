@@ -6,7 +6,7 @@ import torch
 from tests.training.small_line import equal, small_line
 from tests.training.test_rollback import CHANGES, poked
 from trimtab.errors import RunFailed
-from trimtab.training.recovery import train_with_recovery
+from trimtab.training.recovery import out_of_memory, train_with_recovery
 from trimtab.training.restore import restore
 from trimtab.types import TrainState
 
@@ -68,3 +68,11 @@ def test_an_error_that_is_not_about_memory_is_raised_as_it_is(tmp_path):
     line.parts.stepper.objective = broken
     with pytest.raises(RuntimeError, match="shapes do not fit"):
         train_with_recovery(line.parts, TrainState(), line.recorder)
+
+
+def test_memory_that_runs_out_in_the_first_step_is_put_down_to_the_states_of_the_optimizer():
+    told = out_of_memory(MemoryError("2 GiB"), step=0)
+    assert "in the first step: 2 GiB" in told
+    assert "states of the optimizer" in told
+    assert "--resume" not in told
+    assert "set step.x=1" in out_of_memory(MemoryError(), step=0, planned="set step.x=1")

@@ -1,9 +1,12 @@
 import math
 from dataclasses import replace
 
+from tests.fake_ranks import Twins
 from trimtab.config.run import Best, EvaluateConfig
+from trimtab.run_clock import RunClock, StopRule
 from trimtab.training.validate import with_best
 from trimtab.types import TrainState
+from trimtab.units import Duration
 
 BY_CHRF = EvaluateConfig()
 
@@ -141,3 +144,28 @@ def test_a_run_that_no_longer_stops_on_several_metrics_forgets_what_they_waited(
     )
     assert "stop_on" not in state.best
     assert state.best["since"] == 2
+
+
+class Second(Twins):
+    """A rank that is sent what the first one has found, though it has found something else itself."""
+
+    def __init__(self, numbers):
+        self.numbers = iter(numbers)
+
+    def broadcast(self, tensors):
+        for tensor in tensors:
+            tensor.fill_(next(self.numbers))
+
+
+def test_ranks_stop_early_together_by_what_the_first_one_found():
+    config = EvaluateConfig(best=Best(metric="loss"), patience=2)
+    rule = StopRule(Duration(100, "steps"), config.patience, RunClock(1))
+    of_first, of_second = [3.0, 2.0, 2.5, 2.5], [3.0, 2.5, 2.0, 1.5]  # which would go on by its own
+    second, first = Second(of_first), TrainState()
+    other = first
+    for step, (loss, own) in enumerate(zip(of_first, of_second, strict=True), start=1):
+        assert not rule.reached(other)
+        first = with_best(replace(first, step=step), {"valid": {"loss": loss}}, config)
+        other = with_best(replace(other, step=step), {"valid": {"loss": own}}, config, ranks=second)
+        assert other == first
+    assert rule.reached(other)

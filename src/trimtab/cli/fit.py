@@ -25,6 +25,9 @@ def fit(
     memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Memory of a GPU that has no name here, such as 24GB.")
     ] = None,
+    ranks: Annotated[
+        str | None, typer.Option(metavar="N", help="Processes that train together, a GPU each; by default 1.")
+    ] = None,
     ram: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory of the host, such as 64GB.")] = None,
     model: Annotated[
         Path | None,
@@ -50,6 +53,7 @@ def fit(
         overrides=overrides or [],
         gpu=gpu,
         memory=memory,
+        ranks=ranks,
         ram=ram,
         model=model,
         solve=solve,

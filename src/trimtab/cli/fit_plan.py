@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trimtab.cli.shell import outcome
+from trimtab.errors import input_error
 from trimtab.host_memory import host_memory
 
 if TYPE_CHECKING:
     from trimtab.fit.report import Answer
 
-WITH_VALUE = ("--gpu", "--memory", "--ram", "--model", "--solve")
+WITH_VALUE = ("--gpu", "--memory", "--ranks", "--ram", "--model", "--solve")
+MOST_RANKS = 65536
 
 
 @dataclass(slots=True)
@@ -24,6 +26,7 @@ class FitRequest:
     overrides: list[str] = field(default_factory=list[str])
     gpu: str | None = None
     memory: str | None = None
+    ranks: str | None = None
     ram: str | None = None
     model: Path | None = None
     solve: str | None = None
@@ -64,6 +67,7 @@ def parsed(arguments: Sequence[str]) -> FitRequest | None:
         overrides=words[1:],
         gpu=options.get("--gpu"),
         memory=options.get("--memory"),
+        ranks=options.get("--ranks"),
         ram=options.get("--ram"),
         model=None if model is None else Path(model),
         solve=options.get("--solve"),
@@ -77,6 +81,7 @@ def run_fit(request: FitRequest) -> int:
 
     gpus, host = ask.choose_gpus(request.gpu, request.memory), ask.given_memory(request.ram)
     size = ask.parse_size(request.solve)
+    ranks = parse_ranks(request)
     subject = ask.open_subject(request.recipe, request.overrides, model=request.model)
     if request.probe:
         from trimtab.probing import probe
@@ -84,14 +89,34 @@ def run_fit(request: FitRequest) -> int:
         sys.stdout.write(probe(request.recipe, request.overrides, as_json=request.as_json))
         return 0
     if len(gpus) > 1:
-        answers = ask.answers_on_all(subject, ram=host)
+        answers = ask.answers_on_all(subject, ram=host, ranks=ranks)
         _tell_all(answers, as_json=request.as_json)
         return int(not any(each.fits for each in answers))
     is_here = request.gpu is None and request.memory is None
     given = host if host is not None or not is_here else host_memory().total
-    answer = ask.answer_on(subject, gpus[0], ram=given, size=size)
+    answer = ask.answer_on(subject, gpus[0], ram=given, size=size, ranks=ranks)
     _tell(answer, as_json=request.as_json)
     return int(not (answer.fits or size is not None))
+
+
+def parse_ranks(request: FitRequest) -> int:
+    """How many processes train together; InputError for no such number, and beside `--probe`."""
+    text = "1" if request.ranks is None else request.ranks.strip()
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MOST_RANKS and len(text) < 9):
+        raise input_error(
+            "--ranks: not a number of processes",
+            got=repr(text[:60]),
+            allowed=f"1 to {MOST_RANKS:,}",
+            fix="pass the number of GPUs that train together: `--ranks 2`",
+        )
+    if request.probe and int(text) > 1:
+        raise input_error(
+            "--probe: trains on one GPU",
+            got=f"--probe with --ranks {text}",
+            allowed="one of them",
+            fix="leave --probe out",
+        )
+    return int(text)
 
 
 def _tell(answer: "Answer", *, as_json: bool) -> None:

@@ -68,6 +68,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab fit my.yaml",
         "trimtab fit my.yaml --gpu rtx-4090",
         "trimtab fit my.yaml --gpu all",
+        "trimtab fit my.yaml --gpu h100-80gb --ranks 4",
         "trimtab fit my.yaml --memory 24GB --ram 64GB --solve batch",
         "trimtab fit SmolLM2-135M-Instruct --gpu rtx-4090 step.tokens_per_micro_batch=4096",
     ),

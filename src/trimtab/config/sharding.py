@@ -62,12 +62,13 @@ def sharding_contradictions(recipe: Recipe) -> Iterator[Complaint]:
 
 def _other_models(recipe: Recipe) -> Iterator[Complaint]:
     """Models that are not divided yet."""
-    if recipe.adapter is not None:
+    if recipe.adapter is not None and recipe.adapter.quantize_base != "none":
         yield Complaint(
-            path="adapter",
-            what="fsdp cannot shard the frozen weights of an adapter yet",
-            got=recipe.adapter.kind,
-            fix=WHOLE,
+            path="adapter.quantize_base",
+            what="fsdp cannot shard matrices that are packed in 4 bits",
+            got=recipe.adapter.quantize_base,
+            allowed="none, whose frozen matrices are sharded in half precision",
+            fix=f"set `adapter.quantize_base: none`, or {WHOLE}",
         )
     if recipe.facts.reads_images:
         yield Complaint(

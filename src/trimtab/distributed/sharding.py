@@ -1,7 +1,7 @@
 """A model whose weights are divided among ranks by PyTorch's `fully_shard` (FSDP2), and what this rank holds of it."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ class Sharding:
     mesh: "DeviceMesh"
     shape: nn.Module
     """The model as it was before, its parameters on the `meta` device, where tensors have no values."""
+    never_narrowed: frozenset[str] = frozenset()
+    """Names of weights that keep their precision in copies of another."""
 
     def local_view(self, model: nn.Module) -> nn.Module:
         """The model as this rank holds it: the same names and kinds of modules, with parameters that are plain tensors
@@ -48,10 +50,7 @@ class Sharding:
         for name, tensor in mine.items():
             if tensor.shape != saved[name].shape:
                 raise RuntimeError(f"{name} has shape {tuple(saved[name].shape)}, not {tuple(tensor.shape)}")
-            if is_divided(tensor):
-                own_part(tensor).copy_(self.part_of(saved[name]))
-            else:
-                tensor.copy_(saved[name])
+            own_part(tensor).copy_(self.part_of(saved[name]) if is_divided(tensor) else saved[name])
 
     def part_of(self, tensor: Tensor) -> Tensor:
         """What this rank holds of a whole tensor, cut as `fully_shard` cuts it: in rows, perhaps none."""
@@ -71,15 +70,16 @@ class Sharding:
     def plain_copy(
         self, model: nn.Module, *, dtype: torch.dtype | None, replaced: Mapping[str, Tensor] | None = None
     ) -> Any:
-        """The whole model on every rank, its weights in `dtype` where one is given; `replaced` has parts of other
-        weights by name, such as averages. All ranks make this call."""
+        """The whole model on every rank, its weights in `dtype` where one is given, but for those that keep their
+        precision; `replaced` has parts of other weights by name, such as averages. All ranks make this call."""
         plain: Any = copy.deepcopy(self.shape)
         buffers = dict(model.named_buffers())
         others = replaced or {}
         for name, weight in model.named_parameters():
             weight = others.get(name, weight)
             full = whole_of(weight)
-            _put(plain, name, nn.Parameter(full.to(dtype or full.dtype, copy=True), requires_grad=False))
+            kept = full.dtype if dtype is None or name in self.never_narrowed else dtype
+            _put(plain, name, nn.Parameter(full.to(kept, copy=True), requires_grad=False))
         for name, buffer in buffers.items():
             _put(plain, name, buffer.clone())
         return plain
@@ -92,12 +92,15 @@ def shard(
     *,
     compute: torch.dtype | None,
     device: torch.device,
+    never_narrowed: Collection[str] = (),
 ) -> Sharding:
     """Divides the weights of `training`, which runs `model` and its loss, among all ranks: each block by itself, the
     rest, such as embeddings and an output matrix tied to them, together.
 
-    Weights and their sums of gradients are float32. `compute` is the precision in which blocks are gathered; None for
-    that of the weights. Gradients are sums over ranks, not means. Raises InputError for weights of mixed precision.
+    Weights that are trained and their sums of gradients are float32; frozen ones keep their precision and have no
+    gradients. `compute` is the precision in which blocks are gathered; None for that of the weights. Gradients are sums
+    over ranks, not means. `never_narrowed` names weights whose precision copies keep. Raises InputError for trained
+    weights in another precision.
     """
     # Late: only who divides a model needs it.
     import torch.distributed as dist
@@ -135,7 +138,7 @@ def shard(
             module.set_gradient_divide_factor(1.0)
             if device.type == "cpu":
                 module.set_force_sum_reduction_for_comms(True)  # else a product with 1, which Gloo has not
-    return Sharding(mesh, shape)
+    return Sharding(mesh, shape, frozenset(never_narrowed))
 
 
 def is_divided(tensor: Tensor) -> bool:
@@ -149,8 +152,8 @@ def whole_of(tensor: Any) -> Tensor:
 
 
 def own_part(tensor: Any) -> Tensor:
-    """What this rank holds of a divided tensor, in the same memory."""
-    return tensor.to_local()
+    """What this rank holds of a tensor, in the same memory: a part where it is divided, else all."""
+    return tensor.to_local() if is_divided(tensor) else tensor
 
 
 def _local(module: nn.Module, modules: dict[int, nn.Module], weights: dict[int, nn.Parameter]) -> nn.Module:
@@ -217,7 +220,7 @@ class ShardedOptimizer:
         """One update of the parts of this rank; `skip` is the same on every rank."""
         for weight, part in self.pairs:
             grad = weight.grad
-            part.grad = own_part(grad) if grad is not None and is_divided(grad) else grad
+            part.grad = None if grad is None else own_part(grad)
         self.inner.update(learning_rate=learning_rate, skip=skip)
         for weight, part in self.pairs:
             if part is not weight:

@@ -43,9 +43,9 @@ class Subject:
             return self.stand_in
         return native_shape(recipe, vocabulary_of(recipe, self.folder))
 
-    def on(self, gpu: Gpu, *, ram: int | None = None) -> Situation:
-        """The subject on a card, in a host with so much memory."""
-        return Situation(self.recipe, self.folder, gpu, self.shape_of, ram)
+    def on(self, gpu: Gpu, *, ram: int | None = None, ranks: int = 1) -> Situation:
+        """The subject on a card, in a host with so much memory, or on as many cards as there are processes."""
+        return Situation(self.recipe, self.folder, gpu, self.shape_of, ram, ranks)
 
 
 def open_subject(path: Path, overrides: Sequence[str] = (), *, model: Path | None = None) -> Subject:
@@ -169,11 +169,27 @@ def given_memory(ram: str | None) -> int | None:
     return None if ram is None else parse_memory(ram, option="--ram")
 
 
-def answer_on(subject: Subject, gpu: Gpu, *, ram: int | None = None, size: Size | None = None) -> Answer:
-    """The plan on a card and, where it does not fit, what to change."""
-    situation = subject.on(gpu, ram=ram)
-    plan = situation.planned(subject.recipe)
-    make = partial(Answer, subject.name, gpu, plan, speed_of(plan, gpu), ram, notes=subject.notes)
+def notes_of(subject: Subject, ranks: int) -> tuple[str, ...]:
+    """What is to be said of a plan for so many processes."""
+    if ranks > 1:
+        told = (
+            f"Planned for each of {ranks} processes with a GPU of its own; the speed is that of all of them and leaves "
+            "out communication."
+        )
+    elif subject.recipe.parallel.kind == "fsdp":
+        told = "`parallel: {kind: fsdp}` shards across several processes; pass their number, such as `--ranks 2`."
+    else:
+        return subject.notes
+    return (*subject.notes, told)
+
+
+def answer_on(
+    subject: Subject, gpu: Gpu, *, ram: int | None = None, size: Size | None = None, ranks: int = 1
+) -> Answer:
+    """The plan on a card, for each of so many processes, and, where it does not fit, what to change."""
+    situation = subject.on(gpu, ram=ram, ranks=ranks)
+    plan, notes = situation.planned(subject.recipe), notes_of(subject, ranks)
+    make = partial(Answer, subject.name, gpu, plan, speed_of(plan, gpu), ram, notes=notes)
     if size is not None:
         if size == "dim" and subject.stand_in is not None:
             raise input_error(
@@ -190,16 +206,24 @@ def answer_on(subject: Subject, gpu: Gpu, *, ram: int | None = None, size: Size 
     return make(climb=climb, smallest=None if climb else smallest_plan(situation))
 
 
-def answers_on_all(subject: Subject, *, ram: int | None = None) -> list[Answer]:
+def answers_on_all(subject: Subject, *, ram: int | None = None, ranks: int = 1) -> list[Answer]:
     """The plan on each card of the table, smallest first; changes are looked for only where the next larger ones are
     needed no more."""
     found: list[Answer] = []
     for gpu in sorted(GPUS, key=lambda each: (each.memory, each.teraflops)):
-        situation = subject.on(gpu, ram=ram)
+        situation = subject.on(gpu, ram=ram, ranks=ranks)
         plan = situation.planned(subject.recipe)
         climb = None if plan.peak <= gpu.memory else cheapest_climb(situation)
         found.append(
-            Answer(subject.name, gpu, plan, speed_of(plan, gpu), ram, climb=climb, notes=subject.notes)
+            Answer(
+                subject.name,
+                gpu,
+                plan,
+                speed_of(plan, gpu),
+                ram,
+                climb=climb,
+                notes=notes_of(subject, ranks),
+            )
         )
     return found
 
@@ -211,7 +235,7 @@ def parse_size(text: str | None) -> Size | None:
     raise input_error("--solve: unknown", got=text[:60], allowed=", ".join(SIZES), fix="`--solve batch`")
 
 
-def changes_after_running_out(recipe: Recipe, gpu: Gpu) -> str:
+def changes_after_running_out(recipe: Recipe, gpu: Gpu, *, ranks: int = 1) -> str:
     """What to change in a resolved recipe that has run out of memory on a GPU, as `KEY=VALUE ...`; empty where nothing
     is known to help, and where no plan can be made.
 
@@ -219,9 +243,9 @@ def changes_after_running_out(recipe: Recipe, gpu: Gpu) -> str:
     """
     try:
         subject = Subject("", recipe, Path())
-        peak = subject.on(gpu).planned(recipe).peak
+        peak = subject.on(gpu, ranks=ranks).planned(recipe).peak
         smaller = replace(gpu, memory_gib=min(gpu.memory_gib, 0.9 * peak / GIB))
-        climb = cheapest_climb(subject.on(smaller, ram=host_memory().total))
+        climb = cheapest_climb(subject.on(smaller, ram=host_memory().total, ranks=ranks))
     except InputError:
         return ""
     return "" if climb is None else climb.command_line

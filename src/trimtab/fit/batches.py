@@ -23,21 +23,22 @@ class Slots:
     targets: int
     """Labels that the loss is made of."""
     micro_batches: int
-    """Of a step."""
+    """Of a step, on each process."""
     longest: int
     assumed_source: bool = False
     """Whether the source's slots are a guess; the resolved recipe of a run has the true number."""
 
 
-def slots_of(recipe: Recipe, folder: Path) -> Slots:
-    """The slots of a full micro-batch in kernels for packs."""
+def slots_of(recipe: Recipe, folder: Path, *, ranks: int = 1) -> Slots:
+    """The slots of a full micro-batch in kernels for packs, of a step that so many processes share."""
     step, most = recipe.step, recipe.data.max_tokens
-    micro_batches = -(-step.tokens_per_step // step.micro_batch_tokens)
+    micro_batches = rounded(-(-step.tokens_per_step // step.micro_batch_tokens), ranks)
     share = step.tokens_per_step / micro_batches
     longest = rounded(most, LONGEST_MULTIPLE)
     if recipe.facts.one_target:
-        return _of_texts(recipe, micro_batches, longest)
+        return _of_texts(recipe, micro_batches, longest, ranks=ranks)
     exact = micro_batches == 1 and not recipe.facts.one_row and not has_context(recipe)
+    micro_batches //= ranks
     target = rounded(max(math.ceil((1.0 if exact else SLACK) * share), longest), SLOT_MULTIPLE)
     if recipe.facts.one_row:
         return Slots(target, 0, target, micro_batches, longest)
@@ -54,13 +55,13 @@ def has_context(recipe: Recipe) -> bool:
     return any(each.kind == "context" for each in recipe.data.transforms)
 
 
-def _of_texts(recipe: Recipe, micro_batches: int, longest: int) -> Slots:
+def _of_texts(recipe: Recipe, micro_batches: int, longest: int, *, ranks: int) -> Slots:
     """Classification: a micro-batch is so many examples, each with one target."""
     examples = -(-recipe.step.tokens_per_step // micro_batches)
     given = recipe.step.source_tokens_per_micro_batch
     need = given or math.ceil(SLACK * examples * USUAL_LENGTH * longest)
     slots = rounded(max(need, longest), SLOT_MULTIPLE)
-    return Slots(0, slots, examples + -(-slots // longest), micro_batches, longest, given is None)
+    return Slots(0, slots, examples + -(-slots // longest), micro_batches // ranks, longest, given is None)
 
 
 def ratio_of_sides(recipe: Recipe, folder: Path) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic_core import PydanticCustomError
 
 from trimtab.config.optimizers import Adafactor, AdamW
+from trimtab.config.parallel import FullySharded
 from trimtab.config.run import Recipe
 from trimtab.config.step import refuse_what_cannot_be_offloaded, refuse_what_needs_all_gradients
 from trimtab.config.tokenizer import ByteLevel, SentencePieceTokenizer
@@ -18,6 +19,7 @@ from trimtab.fit.constants import PROPOSED_SHARE
 from trimtab.fit.gpus import Gpu
 from trimtab.fit.plan import Plan, plan_run, run_of, wants_compile
 from trimtab.fit.shape import Shape
+from trimtab.fit.sharded import trains_on
 from trimtab.fit.speed import speed_of
 
 EXACT, ROUNDED, TRAINED_OTHERWISE, OTHER_DATA, OTHER_MODEL = range(5)
@@ -73,10 +75,12 @@ class Situation:
     shape_of: Callable[[Recipe], Shape]
     ram: int | None = None
     """Bytes of the host's memory; where it is not known, nothing is proposed that moves there."""
+    ranks: int = 1
+    """Processes that train together, on cards like this one."""
 
     def planned(self, recipe: Recipe) -> Plan:
         """The plan of a recipe that was changed."""
-        return plan_run(run_of(recipe, self.folder, self.gpu, self.shape_of(recipe)))
+        return plan_run(run_of(recipe, self.folder, self.gpu, self.shape_of(recipe), ranks=self.ranks))
 
     def fits(self, plan: Plan) -> bool:
         """Whether training and evaluation fit, with something to spare, and on the host what is moved there."""
@@ -201,13 +205,18 @@ def _micro_batches(recipe: Recipe) -> Iterator[int]:
 
 
 def _options(situation: Situation, effect: int) -> list[list[Option]]:
-    """For each setting, to leave it and what it may become; only changes up to an effect."""
+    """For each setting, to leave it and what it may become; only changes up to an effect, and such as can be trained on
+    so many processes."""
     recipe = situation.recipe
     nothing: Option = ((), lambda recipe: recipe)
     groups: list[list[Option]] = []
 
     def group(*options: tuple[Change, Callable[[Recipe], Recipe]]) -> None:
-        allowed = [((change,), changed) for change, changed in options if change.effect <= effect]
+        allowed = [
+            ((change,), changed)
+            for change, changed in options
+            if change.effect <= effect and trains_on(changed(recipe), situation.ranks)
+        ]
         if allowed:
             groups.append([nothing, *allowed])
 
@@ -215,6 +224,8 @@ def _options(situation: Situation, effect: int) -> list[list[Option]]:
     if not wants_compile(recipe) and step.precision not in ("fp32", "tf32"):
         group((Change("step.compile", "on", EXACT), lambda recipe: _with_step(recipe, compile="on")))
     group(*_recomputed(recipe))
+    if situation.ranks > 1 and recipe.parallel.kind != "fsdp":
+        group((Change("parallel.kind", "fsdp", EXACT), _shard))
     if step.gradients == "kept" and may_be_released(recipe):
         group(
             (
@@ -259,6 +270,10 @@ def _options(situation: Situation, effect: int) -> list[list[Option]]:
             )
         )
     return groups
+
+
+def _shard(recipe: Recipe) -> Recipe:
+    return recipe.model_copy(update={"parallel": FullySharded(timeout=recipe.parallel.timeout)})
 
 
 def _offloaded(situation: Situation) -> Iterator[tuple[Change, Callable[[Recipe], Recipe]]]:

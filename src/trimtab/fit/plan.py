@@ -17,6 +17,7 @@ from trimtab.fit.memory_size import GIB
 from trimtab.fit.native import native_shape
 from trimtab.fit.optimizer_memory import LEAST_NUMBERS, kept_bytes, passing_bytes
 from trimtab.fit.shape import Layer, Shape, Weights
+from trimtab.fit.sharded import Gathered, gathered, is_sharded, share_of, sum_bytes, whole_at_the_start
 from trimtab.fit.vocabulary import vocabulary_of
 
 TILED_LONGEST = 512
@@ -42,6 +43,33 @@ class Run:
     how: Program
     recorded: bool
     evaluates: bool
+    ranks: int = 1
+    """Processes that train together."""
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether each process holds a share of the weights."""
+        return is_sharded(self.recipe, self.ranks)
+
+    @property
+    def own_weights(self) -> Sequence[Weights]:
+        """What one process holds between steps."""
+        if not self.is_sharded:
+            return self.shape.weights
+        return [share_of(each, self.ranks) for each in self.shape.weights]
+
+    @property
+    def trained(self) -> list[Weights]:
+        """What of it is trained."""
+        return [each for each in self.own_weights if each.trained]
+
+    @property
+    def gathered(self) -> Gathered:
+        """What a process has for a moment beside its shares; nothing where it has whole weights."""
+        if not self.is_sharded:
+            return Gathered()
+        narrow = self.recipe.adapter is not None and narrows_frozen(self.how)
+        return gathered(self.shape, self.how, frozen_table=2 if narrow else self.how.weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +93,13 @@ class Plan:
     """The most of the host's memory that the training process needs."""
     activations: dict[str, int] = field(default_factory=dict[str, int])
     """Those of the layers, by kind."""
+    start: int = 0
+    """The driver's bytes before the weights are sharded; 0 where they are not."""
 
     @property
     def peak(self) -> int:
-        """The most of training and evaluation, as the driver sees it."""
-        return max(self.driver, self.evaluation)
+        """The most of start, training and evaluation, as the driver sees it."""
+        return max(self.start, self.driver, self.evaluation)
 
     @property
     def peak_moment(self) -> str:
@@ -77,24 +107,24 @@ class Plan:
         return max(self.moments, key=lambda name: self.moments[name])
 
 
-def plan_recipe(recipe: Recipe, folder: Path, gpu: Gpu) -> Plan:
-    """The plan of a recipe on a GPU; relative paths start from `folder`. InputError where a file that says how large
-    the model is cannot be read."""
-    return plan_shape(recipe, folder, gpu, native_shape(recipe, vocabulary_of(recipe, folder)))
+def plan_recipe(recipe: Recipe, folder: Path, gpu: Gpu, *, ranks: int = 1) -> Plan:
+    """The plan of a recipe on a GPU, or of each of so many processes on GPUs like it; relative paths start from
+    `folder`. InputError where a file that says how large the model is cannot be read."""
+    return plan_shape(recipe, folder, gpu, native_shape(recipe, vocabulary_of(recipe, folder)), ranks=ranks)
 
 
-def plan_shape(recipe: Recipe, folder: Path, gpu: Gpu, shape: Shape) -> Plan:
+def plan_shape(recipe: Recipe, folder: Path, gpu: Gpu, shape: Shape, *, ranks: int = 1) -> Plan:
     """The plan of a model of this shape, trained as the recipe says."""
-    return plan_run(run_of(recipe, folder, gpu, shape))
+    return plan_run(run_of(recipe, folder, gpu, shape, ranks=ranks))
 
 
-def run_of(recipe: Recipe, folder: Path, gpu: Gpu, shape: Shape) -> Run:
-    """What the recipe leaves to be chosen, chosen as `build` does."""
+def run_of(recipe: Recipe, folder: Path, gpu: Gpu, shape: Shape, *, ranks: int = 1) -> Run:
+    """What the recipe leaves to be chosen for a model of this shape, chosen as `build` does."""
     precision = recipe.step.precision
     if precision == "auto":
         precision = "bf16_mixed" if gpu.has_bfloat16 else "fp16_mixed"
     packed = precision not in ("fp32", "tf32") and not shape.padded
-    slots = slots_of(recipe, folder)
+    slots = slots_of(recipe, folder, ranks=ranks)
     tiles = gpu.has_bfloat16 and slots.longest <= TILED_LONGEST
     sizes = {stack.layer.head_size for stack in shape.stacks}
     how = Program(
@@ -105,8 +135,8 @@ def run_of(recipe: Recipe, folder: Path, gpu: Gpu, shape: Shape) -> Run:
         recompute=recipe.step.recompute,
         casts_rms_norm=torch_casts_rms_norm(),
     )
-    recorded = packed and may_be_recorded(recipe)
-    return Run(recipe, shape, slots, how, recorded, evaluates=bool(recipe.data.valid))
+    recorded = packed and may_be_recorded(recipe) and not is_sharded(recipe, ranks)
+    return Run(recipe, shape, slots, how, recorded, evaluates=bool(recipe.data.valid), ranks=ranks)
 
 
 def may_be_recorded(recipe: Recipe) -> bool:
@@ -154,12 +184,13 @@ def plan_run(run: Run) -> Plan:
     allocated = max(moments.values()) + constants.WORKSPACE_BYTES
     reserved = allocated + _gaps(run, allocated - base)
     driver = reserved + constants.CONTEXT_BYTES + (constants.GRAPH_BYTES if run.recorded else 0)
+    driver += constants.NCCL_BYTES if run.ranks > 1 else 0
     peak = max(moments, key=lambda name: moments[name])
     owners = {**held, **_passing(run, activations, peak), "workspace of cuBLAS": constants.WORKSPACE_BYTES}
     rest = allocated - sum(owners.values())
     owners["gradients of activations, and what else passes"] = max(0, rest)
     owners["gaps of the allocator"] = reserved - allocated
-    owners["CUDA context and kernels"] = driver - reserved
+    owners["CUDA context and kernels" + (", NCCL" if run.ranks > 1 else "")] = driver - reserved
     return Plan(
         run,
         {name: size for name, size in owners.items() if size},
@@ -170,13 +201,14 @@ def plan_run(run: Run) -> Plan:
         _evaluation(run, base, reserved),
         _host(run),
         dict(activations),
+        _start(run),
     )
 
 
 def _gaps(run: Run, passing: int) -> int:
     """Bytes that the allocator reserves beside what is allocated: a share of what comes and goes in a step, and room
     for gradients of embeddings, which no freed block of an activation is large enough for."""
-    tables = [each for each in run.shape.weights if each.trained and each.part == "embedding"]
+    tables = [each for each in run.trained if each.part == "embedding"]
     largest = max((weight_bytes(each, run.how.weight) for each in tables), default=0)
     return int(constants.GAP_SHARE * passing + constants.GAP_TABLES * largest) + constants.GAP_BYTES
 
@@ -208,14 +240,14 @@ def rounded_block(size: int) -> int:
 def _held(run: Run) -> dict[str, int]:
     """What stays between steps."""
     recipe, shape, how = run.recipe, run.shape, run.how
-    trained = [each for each in shape.weights if each.trained]
+    trained = run.trained
     narrow = recipe.adapter is not None and narrows_frozen(how)
     states, visiting = states_bytes(run, trained)
     held = {
         "weights": sum(weight_bytes(each, how.weight) for each in trained),
         "frozen weights": sum(
             weight_bytes(each, 2 if narrow and len(each.shape) == 2 else how.weight)
-            for each in shape.weights
+            for each in run.own_weights
             if not each.trained
         ),
         "optimizer states": states,
@@ -254,8 +286,7 @@ def gradient_bytes(run: Run) -> int:
     """Those of all that is trained; of the largest tensor where each is dropped once it is used."""
     sizes = [
         weight_bytes(each, run.how.weight) if not is_released(run) else each.each * run.how.weight
-        for each in run.shape.weights
-        if each.trained
+        for each in run.trained
     ]
     return max(sizes, default=0) if is_released(run) else sum(sizes)
 
@@ -289,11 +320,13 @@ def _passing(run: Run, activations: Counter[str], peak: str) -> dict[str, int]:
     """What is there at the peak beside what stays, by owner."""
     loss = loss_workspace(run.shape, run.how, targets=run.slots.targets)
     gradients = 0 if run.slots.micro_batches > 1 else gradient_bytes(run)
+    of_others = run.gathered
     match peak:
         case "loss":
             return {
                 "activations": activations.total(),
                 "weights in half precision": all_copies(run),
+                "weights gathered from other processes": of_others.tables + of_others.last_layer,
                 "loss: vectors and gradients": loss.hidden + loss.by_hidden + loss.by_matrix,
                 "loss: logits in pieces": loss.pieces,
             }
@@ -301,6 +334,8 @@ def _passing(run: Run, activations: Counter[str], peak: str) -> dict[str, int]:
             return {
                 "activations": activations.total(),
                 "weights in half precision": all_copies(run),
+                "weights gathered from other processes": of_others.tables + of_others.layers,
+                "gradients of a gathered layer": of_others.gradients,
                 "loss: vectors and gradients": loss.by_hidden + loss.by_matrix,
             }
         case _:
@@ -309,7 +344,7 @@ def _passing(run: Run, activations: Counter[str], peak: str) -> dict[str, int]:
 
 def all_copies(run: Run) -> int:
     """Bytes of the matrices that autocast copies, of all layers."""
-    if not run.how.copies_weights:
+    if not run.how.copies_weights or run.is_sharded:  # which gathers them in half precision
         return 0
     return 2 * sum(each.numbers for each in run.shape.weights if each.is_linear and _copied(run, each))
 
@@ -318,8 +353,8 @@ def _moments(run: Run, activations: Counter[str]) -> dict[str, int]:
     """Bytes beside what stays, at each moment that may be the peak."""
     shape, how, slots = run.shape, run.how, run.slots
     loss = loss_workspace(shape, how, targets=slots.targets)
-    total, copies = activations.total(), all_copies(run)
-    trained = [each for each in shape.weights if each.trained]
+    total, copies, of_others = activations.total(), all_copies(run), run.gathered
+    trained = run.trained
     gradients = 0 if slots.micro_batches > 1 else gradient_bytes(run)
     tables = [each for each in trained if each.part in ("embedding", "output")]
     of_tables = sum(weight_bytes(each, how.weight) for each in tables)
@@ -350,11 +385,25 @@ def _moments(run: Run, activations: Counter[str]) -> dict[str, int]:
             "update of the largest tensor": (total if output else stays) + largest + streams + update,
             "gradient of the embeddings": stays + waits + embedding + streams + update,
         }
+    exchanged = of_others.tables + of_others.layers + of_others.gradients
+    sums = gradients + sum_bytes(trained) if run.ranks > 1 and not run.is_sharded else 0
     return {
-        "loss": total + copies + loss.hidden + loss.by_hidden + loss.by_matrix + loss.pieces,
-        "first layer of the backward pass": total + copies + loss.by_hidden + loss.by_matrix + passing,
-        "last layer of the backward pass": done + waits + (total + copies) // layers + passing,
-        "gradient of the embeddings": done + waits + embedding + streams,
+        "loss": total
+        + copies
+        + (loss.hidden + loss.by_hidden + loss.by_matrix + loss.pieces)
+        + (of_others.tables + of_others.last_layer),
+        "first layer of the backward pass": total
+        + copies
+        + (loss.by_hidden + loss.by_matrix)
+        + passing
+        + exchanged,
+        "last layer of the backward pass": done + waits + (total + copies) // layers + passing + exchanged,
+        "gradient of the embeddings": done
+        + waits
+        + embedding
+        + streams
+        + (of_others.tables + of_others.table_gradients),
+        **({"sum over processes": sums} if sums else {}),
         "optimizer": gradients
         + passing_bytes(
             run.recipe.step.optimizer,
@@ -383,6 +432,8 @@ def passing_layer(layer: Layer, run: Run) -> int:
 def _passing_matrix(layer: Layer, run: Run) -> int:
     """Bytes for each number of a layer's largest matrix: its copy and its gradient; or its unpacked parts and the
     matrix that they are joined to; or nothing."""
+    if run.is_sharded:  # counted as that of a gathered layer
+        return 0
     if not layer.frozen:
         return 2 + run.how.weight
     adapter = run.recipe.adapter
@@ -402,7 +453,9 @@ def _evaluation(run: Run, base: int, reserved: int) -> int:
         if shares
         else sum(weight_bytes(each, run.how.weight) for each in run.shape.weights if not each.packed_rows)
     )
-    if run.recipe.adapter is not None and run.how.packed:
+    if run.is_sharded:
+        weights = run.how.half * run.shape.parameters + 4 * max(each.each for each in run.shape.weights)
+    elif run.recipe.adapter is not None and run.how.packed:
         weights //= 2
     weights += sum(weight_bytes(each, 0) for each in run.shape.weights if each.packed_rows)
     averaged = weights if run.recipe.evaluate.weights == "ema" else 0
@@ -410,9 +463,20 @@ def _evaluation(run: Run, base: int, reserved: int) -> int:
     widest = max(stack.layer.feed_forward * (3 if stack.layer.gated else 2) for stack in run.shape.stacks)
     layer = run.how.half * (widest + 6 * run.shape.dim) * tokens
     loss = loss_workspace(run.shape, run.how, targets=run.slots.targets)
-    extra = (0 if run.how.is_whole else weights) + averaged + layer + loss.hidden + loss.pieces
+    copied = weights if run.is_sharded or not run.how.is_whole else 0
+    extra = copied + averaged + layer + loss.hidden + loss.pieces
     stays = reserved if run.recorded else base
-    return stays + extra + constants.CONTEXT_BYTES + constants.GAP_BYTES
+    nccl = constants.NCCL_BYTES if run.ranks > 1 else 0
+    return stays + extra + constants.CONTEXT_BYTES + constants.GAP_BYTES + nccl
+
+
+def _start(run: Run) -> int:
+    """The driver's bytes before weights are sharded; 0 where they are not."""
+    if not run.is_sharded:
+        return 0
+    shares = sum(weight_bytes(each, run.how.weight) for each in run.own_weights)
+    whole = whole_at_the_start(run.shape, run.how, run.recipe, shares=shares)
+    return whole + constants.CONTEXT_BYTES + constants.GAP_BYTES + constants.NCCL_BYTES
 
 
 def _host(run: Run) -> int:

@@ -34,7 +34,8 @@ class Answer:
     @property
     def trains(self) -> bool:
         """Whether training fits on the GPU and in host memory."""
-        return self.plan.driver <= self.gpu.memory and (self.ram is None or self.plan.host <= self.ram)
+        most = max(self.plan.start, self.plan.driver)
+        return most <= self.gpu.memory and (self.ram is None or self.plan.host <= self.ram)
 
     @property
     def fits(self) -> bool:
@@ -58,8 +59,8 @@ def lines_of(answer: Answer) -> Iterator[str]:
     source = f" and {slots.source:,} of the source" if slots.source and slots.target else ""
     first = slots.target or slots.source
     yield (
-        f"  the longest micro-batch has {first:,} slots{source}, {slots.micro_batches} to a step; tensors hold the "
-        f"most at: {plan.peak_moment}"
+        f"  the longest micro-batch has {first:,} slots{source}, {slots.micro_batches} to a step"
+        f"{' on each process' if plan.run.ranks > 1 else ''}; tensors hold the most at: {plan.peak_moment}"
     )
     yield ""
     width = max(len(owner) for owner in plan.owners)
@@ -71,6 +72,8 @@ def lines_of(answer: Answer) -> Iterator[str]:
     yield f"  allocated   {in_gib(plan.allocated):>12}   what tensors hold at the peak"
     yield f"  reserved    {in_gib(plan.reserved):>12}   what PyTorch's allocator takes for them"
     yield f"  driver      {in_gib(plan.driver):>12}   what the process holds, of {in_gib(gpu.memory)}"
+    if plan.start:
+        yield f"  start       {in_gib(plan.start):>12}   the process before the weights are sharded"
     if plan.evaluation:
         yield f"  evaluation  {in_gib(plan.evaluation):>12}   the process while a copy of the model is scored"
     of_ram = "" if answer.ram is None else f", of {in_gib(answer.ram)}"
@@ -91,6 +94,9 @@ def verdict(answer: Answer) -> str:
     if not plan.driver <= memory:
         over = plan.driver - memory
         return f"does not fit: {in_gib(plan.driver)} of {in_gib(memory)}, {in_gib(over)} too much"
+    if plan.start > memory:
+        over = plan.start - memory
+        return f"does not fit at the start: {in_gib(plan.start)} of {in_gib(memory)}, {in_gib(over)} too much"
     if answer.ram is not None and plan.host > answer.ram:
         return f"does not fit into host memory: {in_gib(plan.host)} of {in_gib(answer.ram)}"
     if plan.evaluation > memory:
@@ -183,6 +189,7 @@ def as_values(answer: Answer) -> dict[str, Any]:
         "trained_parameters": plan.run.shape.trained,
         "slots": {"target": slots.target, "source": slots.source, "source_is_a_guess": slots.assumed_source},
         "micro_batches_per_step": slots.micro_batches,
+        "ranks": plan.run.ranks,
         "program": {
             "precision": plan.run.how.precision,
             "compiled": plan.run.how.compiled,
@@ -196,6 +203,7 @@ def as_values(answer: Answer) -> dict[str, Any]:
             "allocated": plan.allocated,
             "reserved": plan.reserved,
             "driver": plan.driver,
+            "start": plan.start,
             "evaluation": plan.evaluation,
             "host": plan.host,
         },

@@ -36,7 +36,7 @@ def speed_of(plan: Plan, gpu: Gpu) -> Speed:
     else:
         seconds = slots.micro_batches * max(products + moved, launches) + update
     real = (slots.target + slots.source) * slots.micro_batches / 1.05  # a twentieth of the slots is slack
-    return Speed(seconds, real / seconds)
+    return Speed(seconds, run.ranks * real / seconds)
 
 
 def written_bytes(plan: Plan) -> int:
@@ -50,8 +50,7 @@ def written_bytes(plan: Plan) -> int:
 
 def update_seconds(run: Run, gpu: Gpu) -> float:
     """Of reading and writing states, weights and gradients once."""
-    optimizer = run.recipe.step.optimizer
-    trained = [each for each in run.shape.weights if each.trained]
+    optimizer, trained = run.recipe.step.optimizer, run.trained
     states = kept_bytes(optimizer, trained, lambda size: size, weight=run.how.weight)
     weights = sum(each.numbers * run.how.weight for each in trained)
     bandwidth = gpu.gigabytes_per_second * 1e9

@@ -313,6 +313,13 @@ def _parts(rows: Mapping[str, int]) -> tuple[Part, ...]:
     return tuple(Part(name, count, adapted=False) for name, count in rows.items())
 
 
+def lengths_of_rows(model: nn.Module) -> frozenset[str]:
+    """Names of the lengths that DoRA trains, which keep their precision."""
+    return frozenset(
+        f"{each.name}.magnitude" for each in adapted_maps(model) if each.linear.magnitude is not None
+    )
+
+
 def adapted_maps(model: nn.Module) -> Iterator[Adapted]:
     """The maps that have adapters, in the order of the model."""
     for name, module in model.named_modules():

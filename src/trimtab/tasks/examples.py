@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 
 from trimtab.config.run import Recipe
+from trimtab.distributed.sharding import Sharding
 from trimtab.run_clock import RunClock
 from trimtab.step.learning_rate import LearningRate
 from trimtab.step.precision import Resolved
@@ -62,6 +63,7 @@ class Checked(Protocol):
     batching: Any
     """The task's `Batching`."""
     stepper: Stepper
+    sharding: Sharding | None
     clock: RunClock
     learning_rate: LearningRate
     evaluation_model: Any

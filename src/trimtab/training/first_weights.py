@@ -1,6 +1,7 @@
 """The weights that a run begins from, where they are not untrained ones: of another run, or of a pretrained model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import torch
@@ -8,7 +9,6 @@ from torch import Tensor, nn
 
 from trimtab.build import Parts
 from trimtab.config.run import Model
-from trimtab.distributed.sharding import Sharding
 from trimtab.model.freeze import matched
 from trimtab.model.lora import begin_adapter, described
 from trimtab.model.pretrained import fill_pretrained
@@ -22,19 +22,37 @@ def begin_from_weights(parts: Parts, *, progress: Progress) -> None:
     Raises InputError where there are none, they belong to another model, or they are not those that a resolved recipe
     names.
     """
-    if parts.sharding is not None:
-        _begin_divided(parts, parts.sharding, progress=progress)
-    elif parts.recipe.begins_trained:
-        new = _untrained(parts.model, parts.recipe.reinitialize)
-        if parts.recipe.model.warm_start is not None:
-            warm_start(parts, progress=progress)
-        else:
-            _pretrained_start(parts, parts.recipe.model, progress=progress)
-        _put_back(parts, new, progress=progress)
+    if parts.recipe.begins_trained:
+        with _whole(parts) as whole:
+            _begin_trained(whole, progress=progress)
+        parts.recipe = whole.recipe
     if parts.recipe.adapter is not None:
-        begin_adapter(parts.model)
         parts.stepper.optimizer.load_state_tensors({})  # a moving average of the weights begins from these
         progress.message(described(parts.model, parts.recipe.adapter))
+
+
+@contextmanager
+def _whole(parts: Parts) -> Iterator[Parts]:
+    """Parts whose model has all weights, for the time of the block. Of a model that is divided among ranks, the weights
+    that the block leaves are divided again."""
+    if parts.sharding is None:
+        yield parts
+        return
+    whole = replace(parts, model=parts.sharding.plain_copy(parts.model, dtype=None), sharding=None)
+    yield whole
+    parts.sharding.load(parts.model.state_dict(), whole.model.state_dict())
+    parts.stepper.optimizer.load_state_tensors({})  # a moving average of the weights begins from these
+
+
+def _begin_trained(parts: Parts, *, progress: Progress) -> None:
+    new = _untrained(parts.model, parts.recipe.reinitialize)
+    if parts.recipe.model.warm_start is not None:
+        warm_start(parts, progress=progress)
+    else:
+        _pretrained_start(parts, parts.recipe.model, progress=progress)
+    _put_back(parts, new, progress=progress)
+    if parts.recipe.adapter is not None:
+        begin_adapter(parts.model)
 
 
 def _untrained(model: nn.Module, patterns: Sequence[str]) -> dict[str, Tensor]:
@@ -64,22 +82,12 @@ def load_frozen_weights(parts: Parts) -> None:
     model = parts.recipe.model
     if parts.recipe.adapter is None:
         return
-    if model.pretrained_path:
-        fill_pretrained(parts.model, model.pretrained_path, sha256=model.pretrained_sha256)
-    else:
-        take_frozen_start(parts)
-    begin_adapter(parts.model)
-
-
-def _begin_divided(parts: Parts, sharding: Sharding, *, progress: Progress) -> None:
-    """The same for a model that is divided among ranks, by way of a whole one."""
-    if not parts.recipe.begins_trained:
-        return
-    whole = replace(parts, model=sharding.plain_copy(parts.model, dtype=None), sharding=None)
-    begin_from_weights(whole, progress=progress)
-    sharding.load(parts.model.state_dict(), whole.model.state_dict())
-    parts.recipe = whole.recipe
-    parts.stepper.optimizer.load_state_tensors({})
+    with _whole(parts) as whole:
+        if model.pretrained_path:
+            fill_pretrained(whole.model, model.pretrained_path, sha256=model.pretrained_sha256)
+        else:
+            take_frozen_start(whole)
+        begin_adapter(whole.model)
 
 
 def _pretrained_start(parts: Parts, model: Model, *, progress: Progress) -> None:

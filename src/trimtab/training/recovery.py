@@ -30,7 +30,7 @@ def train_with_recovery(parts: Parts, state: TrainState, recorder: Recorder) -> 
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-            planned = planned_fix(parts.recipe, parts.device)
+            planned = planned_fix(parts.recipe, parts.device, ranks=recorder.ranks.world_size)
             raise RunFailed(out_of_memory(error, step=recorder.findings.step, planned=planned)) from None
         state = rewind(parts, spoilt, recorder)
         del spoilt
@@ -48,6 +48,12 @@ def look_at_the_end(parts: Parts, recorder: Recorder) -> None:
 def out_of_memory(error: Exception, *, step: int, planned: str = "") -> str:
     """The error for memory that ran out in the middle of a run; `planned` is what else would help."""
     said = (str(error).splitlines() or [type(error).__name__])[0]
+    if step == 0:
+        return (
+            f"memory ran out in the first step: {one_line(said)}\n"
+            "  why     the largest batch fitted before it, but the first update adds the states of the optimizer\n"
+            f"  fix     {planned or 'lower step.tokens_per_micro_batch, set `step.recompute: block`, or use more GPUs'}"
+        )
     return (
         f"memory ran out after step {step}: {one_line(said)}\n"
         "  why     the largest batch fitted before the first step, so something else has taken the memory since: an "

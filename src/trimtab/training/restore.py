@@ -6,7 +6,7 @@ from trimtab.build import Parts
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.config.resets import Reset
 from trimtab.data.ledger import Ledger
-from trimtab.model.lora import load_checkpoint_weights
+from trimtab.model.lora import checkpoint_weights, load_checkpoint_weights
 from trimtab.training.resets import check_shapes, kept_by_the_guard
 from trimtab.types import TrainState
 
@@ -20,7 +20,8 @@ def restore(parts: Parts, checkpoint: Checkpoint, *, reset: Collection[Reset] = 
     if parts.sharding is None:
         load_checkpoint_weights(parts.model, weights)
     else:
-        parts.sharding.load(parts.model.state_dict(), weights)
+        own = checkpoint_weights(parts.model)
+        parts.sharding.load(own if own.keys() == weights.keys() else parts.model.state_dict(), weights)
     state = checkpoint.load_state()
     # Moments are of the weights that the last step trained.
     parts.stepper.train_weights_of(max(0, state.step - 1))

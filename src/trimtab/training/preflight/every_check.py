@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from trimtab.distributed.agree import on_any
+from trimtab.distributed.sharding import own_part
 from trimtab.finding import Finding
 from trimtab.model.block import nothing_skipped
 from trimtab.model.lora import without_adapter
@@ -97,24 +100,36 @@ def run_check(check: Check, parts: Checked) -> list[Finding]:
 
 
 MOST = 1e-3
-"""Of a hidden vector's largest number: what rounding may change in half precision, where DoRA adds a product."""
+"""Of the largest number of a hidden vector, or of the loss: what rounding may change in half precision, where DoRA adds
+a product."""
 
 
 def adapter_begins_as_base(parts: Checked) -> Iterator[Finding]:
     """Looks at a model whose adapter has learned nothing yet, its second matrices being zero; one that goes on is
     passed over."""
     named = dict(parts.model.named_parameters())
-    if not parts.model.begins_zero or any(named[name].any() for name in parts.model.begins_zero):
+    learned = any(own_part(named[name]).any() for name in parts.model.begins_zero)
+    if not parts.model.begins_zero or on_any(learned, parts.stepper.ranks):
         return
     parts.model.eval()
-    batch = parts.examples.few()
-    with torch.no_grad(), autocast(parts.precision, parts.device):
-        found = parts.model(batch).float()
-        with without_adapter(parts.model):
-            base = parts.model(batch).float()
+    name = "a hidden vector" if parts.sharding is None else "the loss of a batch"
+    found = shown(parts)
+    with without_adapter(parts.model):
+        base = shown(parts)
     differs, most = float((found - base).abs().max()), float(base.abs().max())
     if not differs <= MOST * most:
         yield ADAPTER_CHANGES_BASE.found(
-            f"with the new adapter a hidden vector differs by {differs:.2g} from that of the base, whose largest "
-            f"number is {most:.2g}"
+            f"with the new adapter {name} differs by {differs:.2g} from that of the base, whose largest number is "
+            f"{most:.2g}"
         )
+
+
+@torch.no_grad()
+def shown(parts: Checked) -> Float[Tensor, "..."]:
+    """What the model makes of a few examples: hidden vectors; the loss where it is divided among ranks, since then it
+    runs as a whole alone."""
+    batch = parts.examples.few()
+    if parts.sharding is not None:
+        return parts.stepper.objective(batch).loss.float()
+    with autocast(parts.precision, parts.device):
+        return parts.model(batch).float()

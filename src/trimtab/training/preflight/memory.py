@@ -53,11 +53,11 @@ def does_not_fit(parts: Checked, error: Exception) -> Finding:
     return LONGEST_BATCH_DOES_NOT_FIT.found(
         f"a micro-batch of {targets} {facts.counted} does not fit into memory: "
         + (str(error).splitlines() or [type(error).__name__])[0],
-        fix=planned_fix(parts.recipe, parts.device) or fix,
+        fix=planned_fix(parts.recipe, parts.device, ranks=parts.stepper.ranks.world_size) or fix,
     )
 
 
-def planned_fix(recipe: Recipe, device: torch.device) -> str:
+def planned_fix(recipe: Recipe, device: torch.device, *, ranks: int = 1) -> str:
     """What the planner proposes for a recipe that has run out of a GPU's memory; empty on a CPU, and where it knows of
     nothing."""
     if device.type != "cuda":
@@ -65,7 +65,7 @@ def planned_fix(recipe: Recipe, device: torch.device) -> str:
     from trimtab.fit.ask import changes_after_running_out
 
     try:
-        changes = changes_after_running_out(recipe, gpu_of(device))
+        changes = changes_after_running_out(recipe, gpu_of(device), ranks=ranks)
     except Exception:  # of any kind: what ran out of memory is still to be said
         return ""
     return f"train with {changes}, which `trimtab fit` proposes and explains" if changes else ""
@@ -85,7 +85,7 @@ def planned_bytes(parts: Checked) -> dict[str, Any]:
         return {}
     try:
         gpu = gpu_of(parts.device)
-        plan = plan_of(parts.recipe, gpu)
+        plan = plan_of(parts.recipe, gpu, ranks=parts.stepper.ranks.world_size)
     except Exception:  # of any kind: a run does not depend on its plan
         return {}
     return {
@@ -116,7 +116,7 @@ def planned_memory(parts: Checked) -> str:
 
     try:
         gpu = gpu_of(parts.device)
-        plan = plan_of(parts.recipe, gpu)
+        plan = plan_of(parts.recipe, gpu, ranks=parts.stepper.ranks.world_size)
     except InputError as error:
         return f"memory: not planned: {one_line(error.problems[0].what)}"
     except Exception as error:  # of any kind: a run does not depend on its plan
@@ -140,11 +140,11 @@ def measured_memory(parts: Checked) -> str:
     )
 
 
-def plan_of(recipe: Recipe, gpu: "Gpu") -> "Plan":
-    """The plan of a resolved recipe."""
+def plan_of(recipe: Recipe, gpu: "Gpu", *, ranks: int = 1) -> "Plan":
+    """The plan of a resolved recipe, for each of so many processes."""
     from trimtab.fit.plan import plan_recipe
 
-    return plan_recipe(recipe, Path(), gpu)
+    return plan_recipe(recipe, Path(), gpu, ranks=ranks)
 
 
 def model_does_not_fit(recipe: Recipe, error: Exception, *, device: torch.device | None = None) -> str:

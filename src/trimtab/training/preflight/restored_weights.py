@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import torch
 
+from trimtab.distributed.sharding import own_part
 from trimtab.step.optimizer.protocol import Optimizer
 from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.state_backup import backup, tensors_of
@@ -41,18 +42,19 @@ def zeros_filled(parts: Checked) -> Iterator[None]:
     """Inside, weights that begin at zero and hide others from the gradient hold small numbers, as after some updates;
     afterwards they are zero again."""
     named = dict(parts.model.named_parameters())
-    zeros = [named[name] for name in sorted(parts.model.begins_zero)]
+    zeros = {name: named[name] for name in sorted(parts.model.begins_zero)}
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
-        held = [each.clone() for each in zeros]
-        for each in zeros:
-            each.copy_(torch.randn(each.shape, generator=generator) * SMALL)
+        held = {name: each.clone() for name, each in zeros.items()}
+        for each in zeros.values():
+            values = torch.randn(each.shape, generator=generator) * SMALL
+            own_part(each).copy_(values if parts.sharding is None else parts.sharding.part_of(values))
     try:
         yield
     finally:
         with torch.no_grad():
-            for each, values in zip(zeros, held, strict=True):
-                each.copy_(values)
+            for name, each in zeros.items():
+                each.copy_(held[name])
 
 
 @contextmanager
