@@ -19,6 +19,8 @@ from trimtab.model.transformer import Transformer
 from trimtab.types import DirectedBatch
 
 ROWS_MULTIPLE = 64
+MOST_SHAPES = 64
+"""Numbers of packs for which layers of one kind are compiled; beyond it they run as written."""
 
 
 class Modular(Transformer):
@@ -119,6 +121,12 @@ class Modular(Transformer):
             component: frozenset(name for name, parts in used.items() if component in parts)
             for component in self.components
         }
+
+    def compile_blocks(self) -> None:
+        """Compiles each block. It sees the packs of as many directions as share it, and each number of packs is compiled
+        by itself."""
+        torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, MOST_SHAPES)
+        super().compile_blocks()
 
     def scale_gradients(self, factors: Float[Tensor, "components"] | None) -> None:
         """From here on multiplies what a backward pass adds to the gradient of each component by its factor."""
