@@ -7,8 +7,8 @@
 
 Two recipes, `multilingual.yaml` and `multilingual_modular.yaml`, on en ↔ {de, ja, zh, pt}. A sentence runs through as
 many layers in both; vocabulary, data, order (`data.seed`), tokens a step and minutes are the same. `pack` trains the
-vocabulary of 32,000 pieces and puts it with DIR/en-{de,ja,zh,pt}/{prose,ui}/{train,dev}.*.xz into one file, which is all
-that the others need.
+vocabulary of 32,000 pieces and puts it with DIR/en-{de,ja,zh,pt}/{prose,ui}/{train,dev}.*.xz into one file, which is
+all that the others need.
 
 A unit is one run of an arm with a seed: `--train-minutes` of its own clock, then the dev prose of all directions by
 beam 4. Compiling (in a short run before), evaluation and saving stop that clock. Each unit has a process and a GPU of
