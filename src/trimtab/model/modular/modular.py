@@ -123,8 +123,8 @@ class Modular(Transformer):
         }
 
     def compile_blocks(self) -> None:
-        """Compiles each block. It sees the packs of as many directions as share it, and each number of packs is compiled
-        by itself."""
+        """Compiles each block. It sees the packs of as many directions as share it, and each number of packs is
+        compiled by itself."""
         torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, MOST_SHAPES)
         super().compile_blocks()
 

@@ -61,11 +61,14 @@ class Joined:
     padded: bool
     held: dict[Members, Tensor] = field(default_factory=dict)
     """Vectors of each pack, of those that were computed together in one tensor."""
+    joined: dict[Members, Stream] = field(default_factory=dict)
     layouts: dict[Members, SequenceLayout] = field(default_factory=dict)
 
     def stream(self, members: Members) -> Stream:
         """The streams of these packs, one after another."""
-        return joined([self.streams[number] for number in members])
+        if members not in self.joined:
+            self.joined[members] = joined([self.streams[number] for number in members])
+        return self.joined[members]
 
     def layout(self, members: Members) -> SequenceLayout:
         """What attention has to know of them."""
@@ -107,6 +110,7 @@ def joined(streams: Sequence[Stream]) -> Stream:
         segments=torch.cat(numbers),
         cu_seqlens=torch.cat(bounds),
         max_seqlen=max(each.max_seqlen for each in streams),
+        full=0,
     )
 
 
