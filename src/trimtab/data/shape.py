@@ -145,15 +145,13 @@ def with_room_for(
     kinds: Iterable[tuple[np.ndarray, np.ndarray, float]],
     *,
     target_slots: int,
-    keep_sources: bool,
 ) -> PackShape:
     """The fixed shape with so many target slots, or a few more, and room for packs of each of several kinds of
-    examples: their source and target lengths, in a sample, and the targets of a pack. `keep_sources` leaves the source
-    slots as they are."""
+    examples: their source and target lengths, in a sample, and the targets of a pack."""
     target_slots = _rounded_up(max(target_slots, shape.target_max_seqlen), _SLOT_MULTIPLE)
     shape = replace(shape, target_slots=target_slots)
     needs = [_need(source, target, targets) for source, target, targets in kinds if len(target)]
-    if not keep_sources and shape.has_source:
+    if shape.has_source:
         tail = _parts(target_slots, shape.target_max_seqlen)
         longest = max([shape.source_max_seqlen, *(source for source, _ in needs)])
         shape = replace(shape, source_slots=_rounded_up(longest + tail, _SLOT_MULTIPLE))

@@ -51,7 +51,8 @@ class DirectedPacking:
     @property
     def resolved(self) -> dict[str, Any]:
         """What was chosen, by its key of the recipe's `step`."""
-        return self.packing.resolved
+        slots = self.packing.shape.source_slots * len(self.at_once)
+        return {"source_tokens_per_micro_batch": slots or None}
 
     @property
     def num_batches(self) -> int:
@@ -144,28 +145,29 @@ def plan_directed(
     samples = dict(datasets.samples)
     targets = {name: share * step.tokens_per_step for name, share in shares.items()}
     needs = {name: slots_needed(count, samples[name].target.lengths) for name, count in targets.items()}
+    num_joined = -(-step.tokens_per_step // step.micro_batch_tokens)
     if packed:
         size = choose_micro_batch(needs.values(), least=recipe.data.max_tokens, most=step.micro_batch_tokens)
-        resized = step.model_copy(update={"tokens_per_micro_batch": size})
-        packing = plan_batches(
-            recipe.model_copy(update={"step": resized}), datasets, packed=True, device=device
-        )
         counts = {name: max(1, math.ceil(need / size)) for name, need in needs.items()}
+        num_joined = min(-(-num_joined // ranks) * ranks, sum(counts.values()))
+        one = step.model_copy(update={"tokens_per_micro_batch": size, "source_tokens_per_micro_batch": None})
+        packing = plan_batches(recipe.model_copy(update={"step": one}), datasets, packed=True, device=device)
         lengths = [(*lengths_of(samples[name]), targets[name] / count) for name, count in counts.items()]
-        given = step.source_tokens_per_micro_batch is not None
-        packing.shape = with_room_for(packing.shape, lengths, target_slots=size, keep_sources=given)
+        packing.shape = with_room_for(packing.shape, lengths, target_slots=size)
+        if (given := step.source_tokens_per_micro_batch) is not None:
+            slots = given // -(-sum(counts.values()) // num_joined)
+            packing.shape = replace(packing.shape, source_slots=max(slots, packing.shape.source_max_seqlen))
     else:
         packing = plan_batches(recipe, datasets, packed=False, device=device, ranks=ranks)
         even = packing.tokens_per_step / packing.shape.num_packs
         counts = {name: max(1, math.ceil(need / even)) for name, need in needs.items()}
-    num_joined = -(-step.tokens_per_step // step.micro_batch_tokens)
     return DirectedPacking(
         packing=packing,
         directions=datasets.directions,
         planned=counts,
         users=users_by_component(recipe) if model.mean_over == "component" else None,
         deepest=max(model.directions, key=lambda name: depth_of(model.route(name))),
-        num_joined=min(-(-num_joined // ranks) * ranks, sum(counts.values())),
+        num_joined=num_joined,
     )
 
 
