@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from tests.model.modular.test_modular import (
     EXAMPLE,
     MOST,
+    NUM_IDS,
     NAMES,
     modular,
     modular_of,
@@ -152,3 +153,18 @@ def test_packs_with_alignments_are_not_joined() -> None:
     assert not can_be_joined([one])
     links = TokenLinks(torch.zeros(1).long(), torch.zeros(1).long(), torch.ones(1))
     assert not can_be_joined([one, replace(other, links=links)])
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_flat_kernels_see_joined_packs_as_they_see_each() -> None:
+    device = torch.device("cuda")
+    model = Modular(modular().config, num_ids=NUM_IDS, max_positions=64, seed=1).to(device)
+    model.kernel = "varlen"
+    window = window_of([(3, 4, 0), (5, 6, 1), (2, 7, 1), (4, 4, 3), (8, 8, 2)])
+    batch = fixed(model, count=1).cut_at(window, 0)[0].to(device)
+    with torch.autocast("cuda", torch.bfloat16):
+        ((hidden, _, labels),) = predicted(model, batch)
+        alone = torch.cat([model.translator(name)(pack) for name, pack in batch.parts])
+    counts = labels != -100
+    assert torch.equal(labels, batch.labels)
+    assert torch.allclose(hidden[counts].float(), alone[counts].float(), atol=0.05)
