@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from tests.model.modular.test_modular import (
     EXAMPLE,
     MOST,
-    NUM_IDS,
     NAMES,
+    NUM_IDS,
     modular,
     modular_of,
     packing_of,
