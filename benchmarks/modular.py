@@ -50,7 +50,9 @@ STUDENT_T = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78}
 """Of a 95% interval, by the number of seeds."""
 LEAST_LEFT_S = 60.0
 """With less time left no unit begins."""
-TO_STOP_S = 20.0
+SCORING_S = 40.0
+"""With less time left scores wait for the next call, or for `score`."""
+TO_STOP_S = 30.0
 """For a step and a checkpoint, before the time is over."""
 WARM_STEPS = 12
 
@@ -196,12 +198,16 @@ def run(args):
             del working[arm, seed]
             free.append(gpu)
             if told.exists():
-                runs.append({"arm": arm, "seed": seed, **finished(arm, seed, told, data, args)})
+                runs.append({"arm": arm, "seed": seed, **finished(arm, seed, told, args)})
                 write(runs, args.out)
             else:
                 print(f"{arm}, seed {seed}: ended with {process.returncode}, unfinished", flush=True)
+        if working and not (waiting and free):
+            score_one(runs, args.out, data, left=left())
         if not working and left() < LEAST_LEFT_S:
             break
+    while score_one(runs, args.out, data, left=left()):
+        pass
     if runs:
         print(json.dumps(result(runs)["means"], indent=1))
     made = {(each["arm"], each["seed"]) for each in runs}
@@ -209,26 +215,41 @@ def run(args):
     print(f"left for the next call: {'; '.join(more) or 'none'}", flush=True)
 
 
-def finished(arm, seed, told, data, args):
-    """What a unit measured, with its scores; its translations are kept beside the result."""
+def score_one(runs, out, data, *, left):
+    """Scores a run that has no scores yet, and says whether there was one and enough time."""
+    each = next((each for each in runs if "scores" not in each), None)
+    if each is None or left < SCORING_S:
+        return False
+    each["scores"] = scores(kept_translations(each, out), data)
+    write(runs, out)
+    return True
+
+
+def finished(arm, seed, told, args):
+    """What a unit measured; its translations are kept beside the result."""
     found = json.loads(told.read_text(encoding="utf-8"))
     outputs = found.pop("translations")
-    kept = args.out.with_name(f"{args.out.stem}_{arm}_{seed}.json.xz")
-    kept.write_bytes(lzma.compress(json.dumps(outputs, ensure_ascii=False).encode()))
-    found["scores"] = scores(outputs, data)
+    place_of(arm, seed, args.out).write_bytes(lzma.compress(json.dumps(outputs, ensure_ascii=False).encode()))
     print(arm, seed, json.dumps(found), flush=True)
     return found
 
 
+def place_of(arm, seed, out):
+    return out.with_name(f"{out.stem}_{arm}_{seed}.json.xz")
+
+
+def kept_translations(each, out):
+    return json.loads(lzma.decompress(place_of(each["arm"], each["seed"], out).read_bytes()))
+
+
 def score(args):
-    """Scores again what `run` has kept, where the languages of translations could not be told apart."""
+    """Scores what `run` has kept, again where the languages of translations could not be told apart."""
     written = json.loads(args.out.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(args.data) as tar:
             tar.extractall(folder, filter="data")
         for each in written["runs"]:
-            kept = args.out.with_name(f"{args.out.stem}_{each['arm']}_{each['seed']}.json.xz")
-            each["scores"] = scores(json.loads(lzma.decompress(kept.read_bytes())), Path(folder))
+            each["scores"] = scores(kept_translations(each, args.out), Path(folder))
     write(written["runs"], args.out)
     print(json.dumps(result(written["runs"])["means"], indent=1))
 
@@ -411,7 +432,8 @@ def about():
 def result(runs):
     """Everything measured so far, with the means over directions and the difference over seeds."""
     found = {arm: {} for arm in ARMS}
-    for each in runs:
+    scored = [each for each in runs if "scores" in each]
+    for each in scored:
         rates = [score["off_target"] for score in each["scores"].values()]
         known = [rate for rate in rates if rate is not None and not math.isnan(rate)]
         found[each["arm"]][each["seed"]] = {
@@ -432,7 +454,9 @@ def result(runs):
             difference[key] |= {"lowest": round(mean - half, 3), "highest": round(mean + half, 3)}
     by_direction = {}
     for name in (f"{one}-{other}" for one, other in DIRECTIONS):
-        values = {arm: [each["scores"][name]["chrf"] for each in runs if each["arm"] == arm] for arm in ARMS}
+        values = {
+            arm: [each["scores"][name]["chrf"] for each in scored if each["arm"] == arm] for arm in ARMS
+        }
         by_direction[name] = {arm: round(statistics.mean(each), 3) for arm, each in values.items() if each}
     means = {"by_seed": found, "chrf_by_direction": by_direction, "modular minus tagged": difference}
     return {**about(), "runs": runs, "means": means}
