@@ -63,6 +63,7 @@ def same_gradients(model: Modular, batches: list[DirectedBatch], expected: dict[
         assert float((gradient - expected[key]).norm()) <= 1e-6 * max(norm, 1.0), key
 
 
+@pytest.mark.quick("component", "language-rotary")
 @pytest.mark.parametrize(
     "changes",
     [{}, {"mean_over": "component"}, {"embeddings": "language"}, {"embeddings": "language", "positions": "rotary"}],
