@@ -73,7 +73,7 @@ def arguments():
     packing.add_argument("--corpora", type=Path, required=True)
     packing.add_argument("--size", type=int, default=32000)
     packing.add_argument("--lines", type=int, help="of each file at most")
-    packing.add_argument("--training-lines", type=int, default=400_000, help="of the vocabulary")
+    packing.add_argument("--training-lines", type=int, default=200_000, help="of the vocabulary")
     scoring = commands.add_parser("score")
     scoring.add_argument("out", type=Path)
     scoring.add_argument("--data", type=Path, required=True)
