@@ -1,197 +1,465 @@
-"""A modular model against one model with tags, of equal step time: chrF and off-target rate by direction, on one GPU.
+"""A modular model against one model with tags, trained for equal minutes: chrF and off-target rate by direction.
 
-    python benchmarks/modular.py --data DIR --out benchmarks/modular.json [--minutes 8] [--seeds 1 2 3]
-    python benchmarks/modular.py --data DIR --out /tmp/modular.json --dry-run          two minutes on a CPU
+    python benchmarks/modular.py pack PACK.tar --corpora DIR
+    python benchmarks/modular.py calibrate --data PACK.tar --out FILE.json
+    python benchmarks/modular.py run --data PACK.tar --out FILE.json [--work DIR] [--minutes 9.4] [--gpus 0,1]
+    python benchmarks/modular.py score FILE.json --data PACK.tar
 
-DIR has the layout of recipes/multilingual_modular.yaml: en-{de,ja,zh,pt}/{prose,ui}/{train,dev}.{en,xx}.xz. A sentence
-runs through as many layers in both arms, so steps take about as long; the result has the time of a step of each, and
-`--tagged-layers` makes the decoder of the tagged arm deeper where the modular one is slower. Both arms have the same
-tokenizer, data, order (`data.seed`), batch and minutes. Prediction, written before: +1 chrF on average over the
-directions, with an interval over seeds above 0, and no higher off-target rate. Planned: 55 minutes on one H200.
+Two recipes, `multilingual.yaml` and `multilingual_modular.yaml`, on en ↔ {de, ja, zh, pt}. A sentence runs through as
+many layers in both; vocabulary, data, order (`data.seed`), tokens a step and minutes are the same. `pack` trains the
+vocabulary of 32,000 pieces and puts it with DIR/en-{de,ja,zh,pt}/{prose,ui}/{train,dev}.*.xz into one file, which is
+all that the others need.
+
+A unit is one run of an arm with a seed: `--train-minutes` of its own clock, then the dev prose of all directions by
+beam 4. Compiling (in a short run before), evaluation and saving stop that clock. Each unit has a process and a GPU of
+its own. `run` writes FILE.json, and the translations beside it, after each unit. After `--minutes` it stops: units that
+are training save and go on in the next call where `--work` is still there; finished ones are never made again.
+
+On one card several units may run side by side (`--jobs`) only with lengths in steps, so that neighbors change no
+result: `calibrate` measures a step of each arm alone, and `run --calibration FILE.json` trains for the steps that fit
+into the minutes. It also says how long a step of each arm takes, which should be about the same: `--tagged-layers`
+makes the decoder of the tagged arm deeper.
+
+Prediction, written before the first run: +1 chrF in the mean over directions, with an interval over three seeds above
+0, and no higher off-target rate. To try it on a CPU: `pack --lines 300 --size 2000`, then `run --dry-run`.
 """
 
 import argparse
 import json
 import lzma
 import math
-import shutil
+import os
+import signal
 import statistics
+import subprocess
 import sys
+import tarfile
+import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
-import torch
-from plain_progress import PlainProgress
-from recipe_quality import commit
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "src"))
 
-from trimtab.checkpoint.journal import read_journal
-from trimtab.config.load import load_recipe
-from trimtab.decode.search import Search
-from trimtab.inference import load_model
-from trimtab.launch import train
-from trimtab.metrics.chrf import chrf
-from trimtab.metrics.off_target import off_target
-
-ROOT = Path(__file__).parent.parent
 OTHERS = ("de", "ja", "zh", "pt")
 DIRECTIONS = [pair for other in OTHERS for pair in (("en", other), (other, "en"))]
+KINDS = ("prose", "ui")
 ARMS = {"tagged": "multilingual.yaml", "modular": "multilingual_modular.yaml"}
+TAGS = [f"<2{language}>" for language in ("en", *OTHERS)]
 STUDENT_T = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78}
 """Of a 95% interval, by the number of seeds."""
+LEAST_LEFT_S = 60.0
+"""With less time left no unit begins."""
+SCORING_S = 40.0
+"""With less time left scores wait for the next call, or for `score`."""
+TO_STOP_S = 30.0
+"""For a step and a checkpoint, before the time is over."""
+WARM_STEPS = 12
 
 
-def main() -> None:
-    """Trains both arms with each seed and writes the scores after each run, so that an interrupted job keeps them."""
-    options = argparse.ArgumentParser(
+def main():
+    args = arguments()
+    work = {"pack": pack, "calibrate": calibrate, "run": run, "score": score, "unit": unit, "clock": clock}
+    work[args.what](args)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("--data", type=Path, required=True)
-    options.add_argument("--out", type=Path, required=True)
-    options.add_argument("--work", type=Path, default=Path("runs/modular"))
-    options.add_argument("--minutes", type=float, default=8.0)
-    options.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    options.add_argument("--lines", type=int, default=400)
-    options.add_argument("--tokens-per-step", type=int, default=32768)
-    options.add_argument("--tagged-layers", type=int, default=6)
-    options.add_argument("--dry-run", action="store_true")
-    args = options.parse_args()
-    args.work.mkdir(parents=True, exist_ok=True)
-    if args.dry_run:
-        args.tokens_per_step = 1024
-        args.seeds, args.lines = args.seeds[:1], 4
-    runs: list[dict[str, Any]] = []
-    for seed in args.seeds:
-        for arm in ARMS:
-            runs.append({"arm": arm, "seed": seed, **trained(arm, seed, args)})
-            args.out.write_text(json.dumps(result(runs, args), indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(result(runs, args)["means"], indent=1))
+    commands = parser.add_subparsers(dest="what", required=True)
+    packing = commands.add_parser("pack")
+    packing.add_argument("out", type=Path)
+    packing.add_argument("--corpora", type=Path, required=True)
+    packing.add_argument("--size", type=int, default=32000)
+    packing.add_argument("--lines", type=int, help="of each file at most")
+    packing.add_argument("--training-lines", type=int, default=200_000, help="of the vocabulary")
+    scoring = commands.add_parser("score")
+    scoring.add_argument("out", type=Path)
+    scoring.add_argument("--data", type=Path, required=True)
+    for name in ("calibrate", "run", "unit", "clock"):
+        each = commands.add_parser(name)
+        each.add_argument("--data", type=Path, required=True, help="of unit and clock, the unpacked folder")
+        each.add_argument("--out", type=Path, required=True)
+        each.add_argument("--work", type=Path, default=Path("/tmp/modular"))
+        each.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+        each.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
+        each.add_argument("--train-minutes", type=float, default=8.0)
+        each.add_argument("--minutes", type=float, default=math.inf)
+        each.add_argument("--gpus", default="0")
+        each.add_argument("--jobs", type=int, default=1, help="units on each GPU")
+        each.add_argument("--calibration", type=Path)
+        each.add_argument("--seconds", type=float, default=30.0, help="of a calibration, for each arm")
+        each.add_argument("--lines", type=int, help="of each development set at most")
+        each.add_argument("--tokens-per-step", type=int, default=32768)
+        each.add_argument("--tagged-layers", type=int, default=6)
+        each.add_argument("--dry-run", action="store_true")
+    args = parser.parse_args()
+    if getattr(args, "jobs", 1) > 1 and args.calibration is None:
+        parser.error("--jobs above 1 needs --calibration: minutes of a shared GPU are not minutes of one")
+    return args
 
 
-def trained(arm: str, seed: int, args: argparse.Namespace) -> dict[str, Any]:
-    """One run of an arm and its scores; a run that is there already goes on where it is."""
-    overrides = [
-        f"data.root={args.data.absolute()}",
-        f"length={args.minutes} minutes",
-        f"step.tokens_per_step={args.tokens_per_step}",
-        f"seed={seed}",
-        "data.seed=1",
-        "evaluate.every=100000 steps",
-        "evaluate.lines=20",
-        "checkpoint.every=4000 steps",
-    ]
-    tokenizer = args.work / "tokenizer"
-    if tokenizer.is_dir():
-        overrides.append(f"data.tokenizer.path={tokenizer.absolute()}")
-    if arm == "tagged":
-        overrides.append(f"model.decoder_layers={args.tagged_layers}")
-    if args.dry_run:
-        overrides += dry_run(arm, args.data)
-    loaded = load_recipe(ROOT / "recipes" / ARMS[arm], overrides)
-    folder = args.work / f"{arm}-{seed}"
-    ended = train(loaded, out=folder, progress=PlainProgress(), auto_resume=True)
-    if not tokenizer.is_dir():
-        shutil.copytree(folder / "tokenizer", tokenizer)
-    lines = read_journal(folder / "metrics.jsonl")
-    half = lines[len(lines) // 2 :] or lines
-    return {
-        "steps": ended.state.step,
-        "parameters": load_model(spec(arm, folder, DIRECTIONS[0]), device="cpu").model.num_parameters(),
-        "step_ms": 1000
-        * (half[-1]["seconds"] - half[0]["seconds"])
-        / max(1, half[-1]["step"] - half[0]["step"]),
-        "fill": statistics.mean(line["fill"] for line in half),
-        "micro_batches": statistics.mean(line["micro_batches"] for line in half),
-        "scores": {f"{one}-{other}": scored(arm, folder, (one, other), args) for one, other in DIRECTIONS},
-    }
+def pack(args):
+    from trimtab.config.tokenizer import SentencePieceTokenizer
+    from trimtab.data.tokenizer import train_tokenizer
+
+    with tempfile.TemporaryDirectory() as folder:
+        place, begun = Path(folder), time.perf_counter()
+        names = [
+            f"en-{other}/{kind}/{part}.{side}.xz"
+            for other in OTHERS
+            for kind in KINDS
+            for part in ("train", "dev")
+            for side in ("en", other)
+        ]
+        training = [name for name in names if "/train." in name]
+        total = sum(len(texts(args.corpora / name, args.lines)) for name in training)
+        stride = max(1, total // args.training_lines)
+        lines = (line for name in training for line in texts(args.corpora / name, args.lines)[::stride])
+        config = SentencePieceTokenizer(vocabulary_size=args.size)
+        train_tokenizer(config, lines=lines, symbols=TAGS, out=place / "tokenizer")
+        print(f"a vocabulary of {args.size} pieces: {time.perf_counter() - begun:.1f} s", flush=True)
+        with tarfile.open(args.out, "w") as tar:
+            tar.add(place / "tokenizer", "tokenizer")
+            for name in names:
+                file = args.corpora / name
+                if args.lines:
+                    file = place / "cut.xz"
+                    lines = texts(args.corpora / name, args.lines)
+                    file.write_bytes(lzma.compress("".join(f"{line}\n" for line in lines).encode()))
+                tar.add(file, name)
+    print(f"{args.out}, {args.out.stat().st_size / 1e6:.1f} MB")
 
 
-def dry_run(arm: str, data: Path) -> list[str]:
-    """A model, steps and corpora so small that both arms take a minute on a CPU."""
-    small = [
-        "model.preset=tiny",
-        "length=4 steps",
-        "step.tokens_per_step=1024",
-        "step.schedule.warmup=2 steps",
-    ]
-    small += [
-        "data.max_tokens=64",
-        "data.tokenizer.vocabulary_size=4000",
-        "data.tokenizer.training_lines=4000",
-    ]
-    small += ["model.dim=32", "model.heads=2", "model.feed_forward=64", "evaluate.lines=2"]
-    names = [f"en-{other}/ui" for other in OTHERS]
-    for number, name in enumerate(names):
-        small.append(f"data.train.{2 * number}.source={name}/dev.en.xz")
-        small.append(f"data.train.{2 * number}.target={name}/dev.{OTHERS[number]}.xz")
-        small.append(f"data.train.{2 * number + 1}.source={name.replace('ui', 'prose')}/dev.en.xz")
-        small.append(
-            f"data.train.{2 * number + 1}.target={name.replace('ui', 'prose')}/dev.{OTHERS[number]}.xz"
-        )
-    if arm == "modular":
-        small += ["model.encoder_components.shared=1", "model.decoder_components.shared=1"]
-        small += [f"model.decoder_components.{language}=1" for language in ("en", *OTHERS)]
-    else:
-        small += ["model.encoder_layers=1", "model.decoder_layers=2"]
-    return small
-
-
-def spec(arm: str, folder: Path, pair: tuple[str, str]) -> str:
-    """What the model of a direction is called."""
-    return f"{folder}@last" + (f"#{'-'.join(pair)}" if arm == "modular" else "")
-
-
-def scored(arm: str, folder: Path, pair: tuple[str, str], args: argparse.Namespace) -> dict[str, float]:
-    """chrF and off-target rate of a direction on the first lines of its development set, beam 4."""
-    one, other = pair
-    corpus = f"en-{other if one == 'en' else one}"
-    sources, references = (
-        texts(args.data / corpus / "prose" / f"dev.{language}.xz", args.lines) for language in pair
-    )
-    tags = () if arm == "modular" else (f"<2{other}>",)
-    begun = time.perf_counter()
-    model = load_model(spec(arm, folder, pair))
-    outputs = model.translator(search=Search(beam=4), tags=tags).translate(sources)
-    found = chrf(outputs, references).value, off_target(outputs, references).value
-    print(arm, f"{one}-{other}", *(f"{each:.2f}" for each in found), flush=True)
-    return {"chrf": found[0], "off_target": found[1], "seconds": time.perf_counter() - begun}
-
-
-def texts(path: Path, limit: int) -> list[str]:
-    """The first lines of a file."""
+def texts(path, limit=None):
     with lzma.open(path, "rt", encoding="utf-8", newline="\n") as file:
         return file.read().split("\n")[:-1][:limit]
 
 
-def result(runs: list[dict[str, Any]], args: argparse.Namespace) -> dict[str, Any]:
-    """Everything measured so far, with the means over directions and the difference over seeds."""
-    found: dict[str, dict[int, dict[str, float]]] = {arm: {} for arm in ARMS}
-    for run in runs:
-        scores = run["scores"].values()
-        found[run["arm"]][run["seed"]] = {
-            "chrf": statistics.mean(each["chrf"] for each in scores),
-            "off_target": statistics.mean(
-                0.0 if math.isnan(each["off_target"]) else each["off_target"] for each in scores
-            ),
-            "step_ms": run["step_ms"],
-        }
-    paired = [seed for seed in found["modular"] if seed in found["tagged"]]
-    gains = [found["modular"][seed]["chrf"] - found["tagged"][seed]["chrf"] for seed in paired]
-    difference: dict[str, float] = {}
-    if gains:
-        difference["chrf"] = statistics.mean(gains)
-    if len(gains) > 1:
-        half = STUDENT_T.get(len(gains), 2.0) * statistics.stdev(gains) / math.sqrt(len(gains))
-        difference |= {"lowest": difference["chrf"] - half, "highest": difference["chrf"] + half}
+def unpacked(args):
+    """The folder of the pack, unpacked once."""
+    place = args.work / "data"
+    if not place.is_dir():
+        args.work.mkdir(parents=True, exist_ok=True)
+        new = args.work / "data.new"
+        with tarfile.open(args.data) as tar:
+            tar.extractall(new, filter="data")
+        new.rename(place)
+    return place
+
+
+def calibrate(args):
+    """A step of each arm, alone on the first GPU."""
+    data, found = unpacked(args), {}
+    for arm in args.arms:
+        subprocess.run(
+            child("clock", arm, 0, args, data, args.work / f"clock-{arm}.json"),
+            env=on_gpu(args, 0),
+            check=True,
+        )
+        found[arm] = json.loads((args.work / f"clock-{arm}.json").read_text(encoding="utf-8"))
+        steps = int(60_000 * args.train_minutes / found[arm]["step_ms"])
+        found[arm][f"steps in {args.train_minutes:g} minutes"] = steps
+        print(arm, found[arm], flush=True)
+    args.out.write_text(json.dumps({**about(), "arms": found}, indent=1) + "\n", encoding="utf-8")
+
+
+def run(args):
+    """All units that are not there yet, as far as the minutes reach."""
+    begun, data = time.perf_counter(), unpacked(args)
+    runs = json.loads(args.out.read_text(encoding="utf-8"))["runs"] if args.out.exists() else []
+    seeds = args.seeds[:1] if args.dry_run else args.seeds
+    made = {(each["arm"], each["seed"]) for each in runs}
+    waiting = [(arm, seed) for seed in seeds for arm in args.arms if (arm, seed) not in made]
+    free = [gpu for gpu in args.gpus.split(",") for _ in range(args.jobs)]
+    working = {}
+
+    def left():
+        return 60 * args.minutes - (time.perf_counter() - begun)
+
+    while waiting or working:
+        while waiting and free and left() > LEAST_LEFT_S:
+            arm, seed = waiting.pop(0)
+            gpu, told = free.pop(0), args.work / f"{arm}-{seed}.json"
+            told.unlink(missing_ok=True)
+            command = child("unit", arm, seed, args, data, told)
+            working[arm, seed] = gpu, told, subprocess.Popen(command, env=on_gpu(args, gpu))
+        if left() < TO_STOP_S:
+            for _, _, process in working.values():
+                process.send_signal(signal.SIGTERM)
+            for _, _, process in working.values():
+                process.wait()
+            waiting.clear()
+        time.sleep(0.5)
+        for (arm, seed), (gpu, told, process) in list(working.items()):
+            if process.poll() is None:
+                continue
+            del working[arm, seed]
+            free.append(gpu)
+            if told.exists():
+                runs.append({"arm": arm, "seed": seed, **finished(arm, seed, told, args)})
+                write(runs, args.out)
+            else:
+                print(f"{arm}, seed {seed}: ended with {process.returncode}, unfinished", flush=True)
+        if working and not (waiting and free):
+            score_one(runs, args.out, data, left=left())
+        if not working and left() < LEAST_LEFT_S:
+            break
+    while score_one(runs, args.out, data, left=left()):
+        pass
+    if runs:
+        print(json.dumps(result(runs)["means"], indent=1))
+    made = {(each["arm"], each["seed"]) for each in runs}
+    more = [f"{arm}, seed {seed}" for seed in seeds for arm in args.arms if (arm, seed) not in made]
+    print(f"left for the next call: {'; '.join(more) or 'none'}", flush=True)
+
+
+def score_one(runs, out, data, *, left):
+    """Scores a run that has no scores yet, and says whether there was one and enough time."""
+    each = next((each for each in runs if "scores" not in each), None)
+    if each is None or left < SCORING_S:
+        return False
+    each["scores"] = scores(kept_translations(each, out), data)
+    write(runs, out)
+    return True
+
+
+def finished(arm, seed, told, args):
+    """What a unit measured; its translations are kept beside the result."""
+    found = json.loads(told.read_text(encoding="utf-8"))
+    outputs = found.pop("translations")
+    place_of(arm, seed, args.out).write_bytes(lzma.compress(json.dumps(outputs, ensure_ascii=False).encode()))
+    print(arm, seed, json.dumps(found), flush=True)
+    return found
+
+
+def place_of(arm, seed, out):
+    return out.with_name(f"{out.stem}_{arm}_{seed}.json.xz")
+
+
+def kept_translations(each, out):
+    return json.loads(lzma.decompress(place_of(each["arm"], each["seed"], out).read_bytes()))
+
+
+def score(args):
+    """Scores what `run` has kept, again where the languages of translations could not be told apart."""
+    written = json.loads(args.out.read_text(encoding="utf-8"))
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(args.data) as tar:
+            tar.extractall(folder, filter="data")
+        for each in written["runs"]:
+            each["scores"] = scores(kept_translations(each, args.out), Path(folder))
+    write(written["runs"], args.out)
+    print(json.dumps(result(written["runs"])["means"], indent=1))
+
+
+def scores(outputs, data):
+    """chrF and off-target rate of each direction; no rate where py3langid is not installed."""
+    from trimtab.errors import InputError
+    from trimtab.metrics.chrf import chrf
+    from trimtab.metrics.off_target import off_target
+
+    found = {}
+    for name, lines in outputs.items():
+        one, other = name.split("-")
+        references = texts(dev_file(data, one, other, other), len(lines))
+        found[name] = {"lines": len(lines), "chrf": round(chrf(lines, references).value, 3)}
+        try:
+            rate = off_target(lines, references)
+            found[name] |= {"off_target": round(rate.value, 3), "judged": rate.signature}
+        except InputError:
+            found[name]["off_target"] = None
+    return found
+
+
+def dev_file(data, one, other, language):
+    return data / f"en-{other if one == 'en' else one}" / "prose" / f"dev.{language}.xz"
+
+
+def child(what, arm, seed, args, data, told):
+    command = [
+        sys.executable,
+        __file__,
+        what,
+        "--data",
+        data,
+        "--out",
+        told,
+        "--work",
+        args.work,
+        "--arms",
+        arm,
+    ]
+    command += ["--seeds", seed, "--train-minutes", args.train_minutes, "--seconds", args.seconds]
+    command += ["--tokens-per-step", args.tokens_per_step, "--tagged-layers", args.tagged_layers]
+    command += ["--lines", args.lines] if args.lines else []
+    command += ["--calibration", args.calibration] if args.calibration else []
+    command += ["--dry-run"] if args.dry_run else []
+    return [str(each) for each in command]
+
+
+def on_gpu(args, gpu):
+    return os.environ | ({} if args.dry_run else {"CUDA_VISIBLE_DEVICES": str(gpu)})
+
+
+def unit(args):
+    """One run, and its translations."""
+    from trimtab.checkpoint.journal import read_journal
+
+    (arm,), (seed,) = args.arms, args.seeds
+    length = f"{0.05 if args.dry_run else args.train_minutes} minutes"
+    if args.calibration is not None:
+        told = json.loads(args.calibration.read_text(encoding="utf-8"))
+        length = f"{told['arms'][arm][f'steps in {args.train_minutes:g} minutes']} steps"
+    folder = args.work / f"{arm}-{seed}"
+    if not (folder / "done").exists():
+        warm_up(arm, args)
+        trained(arm, folder, args, seed=seed, length=length)
+        (folder / "done").touch()
+    lines = [*read_journal(folder / "metrics.jsonl")]
+    found = {"length": length, "steps": lines[-1]["step"], "seconds": lines[-1]["seconds"], **timing(lines)}
+    found["parameters"], found["translations"] = translated(arm, folder, args)
+    new = args.out.with_suffix(".new")
+    new.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
+    new.rename(args.out)
+
+
+def clock(args):
+    """The time of a step."""
+    from trimtab.checkpoint.journal import read_journal
+
+    (arm,) = args.arms
+    warm_up(arm, args)
+    with tempfile.TemporaryDirectory() as folder:
+        minutes = (1.0 if args.dry_run else args.seconds) / 60
+        place = Path(folder) / "run"
+        trained(arm, place, args, seed=1, length=f"{minutes} minutes", more=["checkpoint.write=false"])
+        found = timing([*read_journal(place / "metrics.jsonl")])
+    args.out.write_text(json.dumps(found), encoding="utf-8")
+
+
+def timing(lines):
+    """Of the second half of a run."""
+    half = lines[len(lines) // 2 :]
+    passed = half[-1]["seconds"] - half[0]["seconds"]
     return {
-        "question": "modular against tagged, equal path and minutes: chrF and off-target rate by direction",
+        "step_ms": round(1000 * passed / max(1, half[-1]["step"] - half[0]["step"]), 3),
+        "tokens_per_second": round(sum(line["tokens"] for line in half[1:]) / passed) if passed else None,
+        "fill": round(statistics.mean(line["fill"] for line in half), 4),
+        "micro_batches": round(statistics.mean(line["micro_batches"] for line in half), 3),
+        "skipped": sum(line["skipped"] for line in lines),
+    }
+
+
+def warm_up(arm, args):
+    """Compiles what the steps need."""
+    with tempfile.TemporaryDirectory() as folder:
+        more = ["checkpoint.write=false", "step.schedule.warmup=2 steps"]
+        trained(arm, Path(folder) / "run", args, seed=0, length=f"{WARM_STEPS} steps", more=more)
+
+
+def trained(arm, folder, args, *, seed, length, more=()):
+    from plain_progress import PlainProgress
+    from timed_run import unchecked
+
+    from trimtab.config.load import load_recipe
+    from trimtab.launch import train
+
+    size = 1024 if args.dry_run else args.tokens_per_step
+    overrides = [
+        f"data.root={args.data.absolute()}",
+        f"data.tokenizer={{kind: sentencepiece, path: {args.data.absolute() / 'tokenizer'}}}",
+        f"length={length}",
+        f"step.tokens_per_step={size}",
+        f"step.tokens_per_micro_batch={size}",
+        f"step.compile={'off' if args.dry_run else 'on'}",
+        f"seed={seed}",
+        "data.seed=1",
+        "evaluate={every: 1000000 steps, metrics: [], best: {metric: loss}, samples: 0}",
+        "checkpoint={every: 1000000 steps, keep: 1}",
+    ]
+    if arm == "tagged":
+        overrides.append(f"model.decoder_layers={args.tagged_layers}")
+    if args.dry_run:
+        overrides += [
+            "model.dim=32",
+            "model.heads=2",
+            "model.feed_forward=64",
+            "step.schedule.warmup=2 steps",
+        ]
+    loaded = load_recipe(ROOT / "recipes" / ARMS[arm], [*overrides, *more])
+    with unchecked():
+        train(loaded, out=folder, progress=PlainProgress(), resume="auto")
+
+
+def translated(arm, folder, args):
+    """The number of parameters, and the translations of each direction."""
+    from trimtab.decode.search import Search
+    from trimtab.inference import load_model
+    from trimtab.inference.load import load_modular
+
+    outputs = {}
+    whole = load_modular(f"{folder}@last", device="cpu") if arm == "modular" else None
+    plain = None if whole else load_model(f"{folder}@last")
+    for one, other in DIRECTIONS:
+        sources = texts(dev_file(args.data, one, other, one), 4 if args.dry_run else args.lines)
+        tags = () if plain is None else (f"<2{other}>",)
+        model = plain or load_model(f"{folder}@last#{one}-{other}")
+        outputs[f"{one}-{other}"] = model.translator(search=Search(beam=4), tags=tags).translate(sources)
+    return (whole or plain).model.num_parameters(), outputs
+
+
+def write(runs, out):
+    new = out.with_suffix(".new")
+    new.write_text(json.dumps(result(runs), indent=1) + "\n", encoding="utf-8")
+    new.rename(out)
+
+
+def about():
+    import torch
+    from record import command, commit
+
+    return {
+        "question": "modular against tagged, equal layers on a path and equal minutes: chrF and off-target rate",
         "card": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
         "torch": torch.__version__,
         "commit": commit(),
-        "command": " ".join(["python", *sys.argv]),
-        "runs": runs,
-        "means": {"by_seed": found, "modular minus tagged": difference},
+        "command": command(),
     }
+
+
+def result(runs):
+    """Everything measured so far, with the means over directions and the difference over seeds."""
+    found = {arm: {} for arm in ARMS}
+    scored = [each for each in runs if "scores" in each]
+    for each in scored:
+        rates = [score["off_target"] for score in each["scores"].values()]
+        known = [rate for rate in rates if rate is not None and not math.isnan(rate)]
+        found[each["arm"]][each["seed"]] = {
+            "chrf": round(statistics.mean(score["chrf"] for score in each["scores"].values()), 3),
+            "off_target": round(statistics.mean(known), 3) if known else None,
+            "step_ms": each["step_ms"],
+            "steps": each["steps"],
+        }
+    paired = [seed for seed in found["modular"] if seed in found["tagged"]]
+    difference = {}
+    for key in ("chrf", "off_target"):
+        pairs = [(found["modular"][seed][key], found["tagged"][seed][key]) for seed in paired]
+        gains = [one - other for one, other in pairs if one is not None and other is not None]
+        difference[key] = {"mean": round(statistics.mean(gains), 3) if gains else None, "seeds": len(gains)}
+        if len(gains) > 1:
+            half = STUDENT_T.get(len(gains), 2.0) * statistics.stdev(gains) / math.sqrt(len(gains))
+            mean = statistics.mean(gains)
+            difference[key] |= {"lowest": round(mean - half, 3), "highest": round(mean + half, 3)}
+    by_direction = {}
+    for name in (f"{one}-{other}" for one, other in DIRECTIONS):
+        values = {
+            arm: [each["scores"][name]["chrf"] for each in scored if each["arm"] == arm] for arm in ARMS
+        }
+        by_direction[name] = {arm: round(statistics.mean(each), 3) for arm, each in values.items() if each}
+    means = {"by_seed": found, "chrf_by_direction": by_direction, "modular minus tagged": difference}
+    return {**about(), "runs": runs, "means": means}
 
 
 if __name__ == "__main__":

@@ -1,15 +1,10 @@
 """SuperBPE and byte-level BPE against unigram and BPE of sentencepiece and BPE of tokenizers.
 
     python benchmarks/superbpe.py vocabularies --corpora DIR --out benchmarks/superbpe.json [--size 16000] [--lines N]
-    python benchmarks/superbpe.py translation --corpora DIR --out benchmarks/superbpe_en_de.json
-        [--seconds 90] [--seeds 1,2,3] [--dry-run]
 
-`vocabularies` trains each vocabulary on the CPU, each in a process of its own, on the English of DIR/mono and on both
-sides of DIR/en-de, and counts the tokens of the training and of the dev text: seconds, CPU seconds, memory, tokens.
-
-`translation` trains `recipes/en_de.yaml` for so many seconds of the clock with each kind of vocabulary and seed, and
-translates the dev prose by beam 4: chrF, and lines a second. It compares by chrF and the clock, never by a loss per
-token, since tokens differ. `--dry-run` does it with a tiny model, a few lines and seconds, on a CPU.
+Trains each vocabulary on the CPU, each in a process of its own, on the English of DIR/mono and on both sides of
+DIR/en-de, and counts the tokens of the training and of the dev text: seconds, CPU seconds, memory, tokens. What a
+vocabulary does to translations is in `superbpe_translation.py`.
 """
 
 import argparse
@@ -19,13 +14,11 @@ import lzma
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 from record import Record
 
-HERE = Path(__file__).parent
 UNIGRAM = "unigram of sentencepiece"
 TRAINERS = ("superbpe", "byte_level_bpe", UNIGRAM, "bpe of sentencepiece", "bpe of tokenizers")
 TEXTS = {
@@ -34,10 +27,6 @@ TEXTS = {
         f"en-de/{kind}/{{part}}.{side}.xz" for kind in ("prose", "ui") for side in ("en", "de")
     ),
 }
-KINDS = {
-    "superbpe": "{kind: superbpe, vocabulary_size: SIZE, training_lines: 200000}",
-    "unigram": "{kind: sentencepiece, model: unigram, vocabulary_size: SIZE, training_lines: 200000}",
-}
 
 
 def main():
@@ -45,21 +34,17 @@ def main():
     if args.what == "one":
         print(json.dumps(trained(args.trainer, args.text, args)))
         return
-    work = {"vocabularies": vocabularies, "translation": translation}[args.what]
-    work(args)
+    vocabularies(args)
 
 
 def arguments():
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["vocabularies", "translation", "one"])
+    parser.add_argument("what", choices=["vocabularies", "one"])
     parser.add_argument("--corpora", type=Path, required=True)
     parser.add_argument("--out", default="")
     parser.add_argument("--size", type=int, default=16000)
     parser.add_argument("--lines", type=int, default=10**9, help="of each file at most")
     parser.add_argument("--trainers", default="", help=f"some of {', '.join(TRAINERS)}")
-    parser.add_argument("--seconds", type=float, default=90.0)
-    parser.add_argument("--seeds", default="1,2,3")
-    parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--trainer", default="superbpe", help=argparse.SUPPRESS)
     parser.add_argument("--text", default="English", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -168,72 +153,6 @@ TRAIN = {
     "bpe of sentencepiece": sentencepiece("bpe"),
     "tokenizers": of_tokenizers,
 }
-
-
-def translation(args):
-    record = Record(args.out, question=f"chrF after {args.seconds:g} s, and lines a second, by vocabulary")
-    seeds = [int(seed) for seed in args.seeds.split(",")][: 1 if args.dry_run else None]
-    with tempfile.TemporaryDirectory() as folder:
-        for seed in seeds:
-            for kind in KINDS:
-                run = Path(folder) / f"{kind}-{seed}"
-                record.arm(
-                    f"{kind}, seed {seed}", lambda run=run, kind=kind, seed=seed: raced(args, run, kind, seed)
-                )
-    for kind in KINDS:
-        arms = [
-            record.arms[f"{kind}, seed {seed}"] for seed in seeds if f"{kind}, seed {seed}" in record.arms
-        ]
-        if arms:
-            mean = {
-                key: round(sum(arm[key] for arm in arms) / len(arms), 3)
-                for key in ("chrf", "lines_per_second")
-            }
-            record.result[f"mean of {kind}"] = mean
-    record.write()
-
-
-def raced(args, run, kind, seed):
-    """A run by the clock, then its translation of the dev prose; the second of two is timed, since kernels compile."""
-    import sacrebleu
-
-    tiny = (
-        ["model.preset=tiny", "step.tokens_per_step=1024", "step.tokens_per_micro_batch=1024"]
-        if args.dry_run
-        else []
-    )
-    seconds = 6.0 if args.dry_run else args.seconds
-    tokenizer = KINDS[kind].replace("SIZE", "1000" if args.dry_run else str(args.size))
-    if args.dry_run:
-        tokenizer = tokenizer.replace("200000", "2000")
-    trimtab("train", HERE.parent / "recipes/en_de.yaml", "--out", run, f"data.root={args.corpora / 'en-de'}",
-            f"data.tokenizer={tokenizer}", f"length={seconds / 60} minutes", f"seed={seed}", *tiny)  # fmt: skip
-    dev = {side: read_dev(args, side)[: 8 if args.dry_run else None] for side in ("en", "de")}
-    source, out = run / "dev.en", run / "dev.de"
-    source.write_text("\n".join(dev["en"]) + "\n", encoding="utf-8")
-    for _ in range(1 if args.dry_run else 2):
-        out.unlink(missing_ok=True)
-        begun = time.perf_counter()
-        trimtab("translate", run, "--input", source, "--output", out, "--beam", "4")
-        took = time.perf_counter() - begun
-    found = out.read_text(encoding="utf-8").split("\n")[: len(dev["de"])]
-    steps = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    return {
-        "chrf": round(sacrebleu.corpus_chrf(found, [dev["de"]]).score, 3),
-        "lines_per_second": round(len(found) / took, 3),
-        "translation_seconds_with_the_start": round(took, 2),
-        "steps": steps[-1]["step"],
-        "lines": len(found),
-    }
-
-
-def read_dev(args, side):
-    with lzma.open(args.corpora / f"en-de/prose/dev.{side}.xz", "rt", encoding="utf-8") as opened:
-        return opened.read().rstrip("\n").split("\n")
-
-
-def trimtab(*told):
-    subprocess.run([sys.executable, "-m", "trimtab", *map(str, told)], check=True)
 
 
 if __name__ == "__main__":

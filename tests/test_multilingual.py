@@ -87,3 +87,51 @@ def test_unaligned_files_are_all_named_and_a_missing_folder_is(corpora: Path) ->
     assert len(caught.value.problems) == 2
     with pytest.raises(InputError, match="no such folder"):
         multilingual_recipe(["en", "de"], data=corpora / "nowhere")
+
+
+ALIKE = {
+    "en": "the ship is in the harbour and the captain sleeps\n",
+    "de": "das schiff ist in dem hafen und der kapitän schläft\n",
+    "nl": "het schip is in de haven en de kapitein slaapt\n",
+    "ru": "корабль стоит в гавани и капитан спит\n",
+    "uk": "корабель стоїть у гавані і капітан спить\n",
+}
+
+
+def test_languages_whose_texts_are_alike_share_layers(tmp_path: Path) -> None:
+    for language, line in ALIKE.items():
+        (tmp_path / f"train.{language}").write_text(line * 3, encoding="utf-8")
+    languages = ["en", "ru", "de", "uk", "nl"]
+    text = multilingual_recipe(languages, data=tmp_path, groups=2)
+    assert "alike: en, de, nl; ru, uk" in text
+    model = parse_recipe(text).recipe.model
+    assert isinstance(model, ModularModel)
+    assert model.directions["en-uk"].decoder == ("shared", "ru_uk", "uk")
+    assert model.directions["ru-nl"].decoder == ("shared", "en_de_nl", "nl")
+    depths = {sum(len(each.numbers) for each in model.layers(name, "decoder")) for name in model.directions}
+    assert len(depths) == 1
+    for groups in (1, 5):
+        with pytest.raises(InputError, match="so many groups share nothing"):
+            multilingual_recipe(languages, data=tmp_path, groups=groups)
+
+
+def test_a_language_without_relatives_keeps_its_layers(tmp_path: Path) -> None:
+    for language in ("en", "de", "ru"):
+        (tmp_path / f"train.{language}").write_text(ALIKE[language] * 3, encoding="utf-8")
+    model = parse_recipe(multilingual_recipe(["en", "de", "ru"], data=tmp_path, groups=2)).recipe.model
+    assert isinstance(model, ModularModel)
+    assert model.directions["en-ru"].decoder == ("shared", "ru")
+    assert (
+        model.decoder_components["ru"] == model.decoder_components["de"] + model.decoder_components["en_de"]
+    )
+
+
+def test_each_language_restores_its_own_corrupted_lines(tmp_path: Path) -> None:
+    write(tmp_path, train_en=2, train_ja=2, dev_en=1, dev_ja=1)
+    recipe = parse_recipe(multilingual_recipe(["en", "ja"], data=tmp_path, denoise=True)).recipe
+    assert isinstance(recipe.model, ModularModel)
+    assert list(recipe.model.directions) == ["en-ja", "ja-en", "en-en", "ja-ja"]
+    assert [each.tags for each in recipe.data.train if each.text] == [("<2en>",), ("<2ja>",)]
+    units = {each.only: each.unit for each in recipe.data.transforms if each.kind == "denoise"}
+    assert units == {("en alone 1",): "words", ("ja alone 1",): "pieces"}
+    assert "en-en" not in recipe.data.valid

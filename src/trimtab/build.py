@@ -275,7 +275,10 @@ def open_stream(
 ) -> DataStream:
     """The micro-batches of this rank; with `same_number`, as many as each other one has."""
     mixture = task_of(recipe).open_mixture(recipe, datasets)
-    return DataStream(mixture, datasets.stages, batching.cut_at, device, ranks, same_number=same_number)
+    in_order = same_number and getattr(batching, "in_order", False)
+    return DataStream(
+        mixture, datasets.stages, batching.cut_at, device, ranks, same_number=same_number, in_order=in_order
+    )
 
 
 def build_learning_rate(recipe: Recipe, model: nn.Module, *, clock: RunClock) -> LearningRate:

@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 
 from trimtab.config.language_codes import plain_code
 from trimtab.data.cache import default_cache
+from trimtab.data.language_similarity import grouped, profile
 from trimtab.data.lines import open_lines
 from trimtab.errors import InputError, Problem, input_error
 from trimtab.progress import Progress, Silent
@@ -26,6 +27,7 @@ MIN_PAIRS_FOR_BASE = 500_000
 LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:[_-][A-Za-z0-9]{2,8})*")
 YAML_KEYWORDS = {"no", "yes", "on", "off", "true", "false", "null", "y", "n", "nan"}
 """What a reader of YAML may take for something else, such as the code of Norwegian."""
+WITHOUT_SPACES = {"zh", "ja", "th", "lo", "km", "my"}
 BLEU_TOKENIZERS = {"zh": "zh", "ja": "char", "th": "char", "ko": "char"}
 """Of languages without spaces, or with spaces between phrases, as far as they need no other package."""
 
@@ -42,11 +44,37 @@ class FoundPair:
     lines: int
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the recipe trains."""
+
+    languages: tuple[str, ...]
+    directions: dict[str, tuple[str, str]]
+    """Of the aligned files, by name."""
+    groups: tuple[tuple[str, ...], ...]
+    """Languages that share layers of the decoder."""
+    texts: tuple[tuple[str, str, Path, int], ...]
+    """Files to restore: the name and the language of each, and its number of lines."""
+
+    @property
+    def all_directions(self) -> dict[str, tuple[str, str]]:
+        """The directions, and then those from a language to itself."""
+        alone = dict.fromkeys(language for _, language, _, _ in self.texts)
+        return self.directions | {f"{each}-{each}": (each, each) for each in alone}
+
+    def group_of(self, language: str) -> str | None:
+        """The name of the layers that a language shares with others of its group."""
+        group = next((each for each in self.groups if language in each), ())
+        return "_".join(re.sub(r"[^A-Za-z0-9]", "", each) for each in group) if len(group) > 1 else None
+
+
 def multilingual_recipe(
     languages: Sequence[str],
     *,
     data: Path | str,
     temperature: float = 5.0,
+    groups: int | None = None,
+    denoise: bool = False,
     out: Path | str | None = None,
     progress: Progress | None = None,
 ) -> str:
@@ -56,10 +84,21 @@ def multilingual_recipe(
     Files whose path says dev or valid are validation sets, those that say test are left out. Lines are counted once and
     kept in the cache. Paths in the recipe start from the folder of `out`, or from the working directory.
 
+    With `groups`, languages whose words have the same character sequences share layers of the decoder, in so many
+    groups. With `denoise`, each language also has a direction to itself, which restores corrupted lines (Lewis et al.
+    2020, arXiv 1910.13461).
+
     Raises InputError for fewer than two languages, a language that is named twice, a folder without aligned files of a
-    language, and files with different numbers of lines.
+    language, files with different numbers of lines, and groups that are not fewer than the languages.
     """
     languages = _checked(languages)
+    if groups is not None and not 1 < groups < len(languages):
+        raise input_error(
+            "init multilingual: so many groups share nothing, or everything",
+            got=f"{groups} groups of {len(languages)} languages",
+            allowed="at least 2 groups, and fewer than there are languages",
+            fix="leave `--groups` out, or name more languages",
+        )
     folder = Path(data)
     if not folder.is_dir():
         raise input_error(
@@ -79,7 +118,13 @@ def multilingual_recipe(
             fix="name the files so, or leave the language out",
         )
     start = Path.cwd() if out is None else Path(out).absolute().parent
-    return "\n".join(_recipe(languages, pairs, temperature=temperature, start=start)) + "\n"
+    layout = Layout(
+        languages=tuple(languages),
+        directions={f"{one}-{other}": (one, other) for pair in trained for one, other in _ways(pair)},
+        groups=() if groups is None else tuple(_groups(trained, languages, groups)),
+        texts=tuple(_texts(trained, languages)) if denoise else (),
+    )
+    return "\n".join(_recipe(layout, pairs, temperature=temperature, start=start)) + "\n"
 
 
 def _checked(languages: Sequence[str]) -> list[str]:
@@ -190,14 +235,34 @@ def _role(name: str) -> str:
     return "valid" if words & VALID else "train"
 
 
-def _recipe(
-    languages: Sequence[str], pairs: Sequence[FoundPair], *, temperature: float, start: Path
-) -> Iterator[str]:
+def _texts(pairs: Sequence[FoundPair], languages: Sequence[str]) -> Iterator[tuple[str, str, Path, int]]:
+    """The files of each language, each once."""
+    for language in languages:
+        files: dict[Path, int] = {}
+        for pair in pairs:
+            if language in pair.languages:
+                files[pair.paths[pair.languages.index(language)]] = pair.lines
+        for number, (path, lines) in enumerate(files.items(), 1):
+            yield f"{language} alone {number}", language, path, lines
+
+
+def _groups(pairs: Sequence[FoundPair], languages: Sequence[str], count: int) -> Iterator[tuple[str, ...]]:
+    files = {language: [path for _, _, path, _ in _texts(pairs, [language])] for language in languages}
+    cache = default_cache()
+    profiles = {
+        language: profile(open_lines(path, cache=cache) for path in paths)
+        for language, paths in files.items()
+    }
+    yield from grouped(profiles, count)
+
+
+def _recipe(layout: Layout, pairs: Sequence[FoundPair], *, temperature: float, start: Path) -> Iterator[str]:
+    languages = layout.languages
     trained = [pair for pair in pairs if not pair.is_valid]
     held = [pair for pair in pairs if pair.is_valid]
     total = sum(pair.lines for pair in trained)
     large = total >= MIN_PAIRS_FOR_BASE
-    directions = dict.fromkeys(f"{a}-{b}" for pair in trained for a, b in _ways(pair))
+    directions = layout.all_directions
     yield f"# Made by `trimtab init multilingual {' '.join(languages)}`."
     yield f"# {total:,} pairs of lines, {len(directions)} directions."
     yield from _INTRODUCTION
@@ -211,17 +276,23 @@ def _recipe(
             f"    - {{name: {scalar(pair.name)}, source: {source}, target: {target}, direction: {one}-{other}, "
             f"both_directions: true}}  # {pair.lines:,} lines"
         )
+    if layout.texts:
+        yield "  # One language alone: its lines are corrupted, and restored."
+    for name, language, path, lines in layout.texts:
+        text, direction = scalar(_path(path, start)), scalar(f"{language}-{language}")
+        yield f"    - {{name: {scalar(name)}, text: {text}, direction: {direction}}}  # {lines:,} lines"
     yield "  # Above 1, small corpora are read more often than their size says (arXiv 1907.05019)."
     yield f"  temperature: {temperature:g}"
-    yield from _valid(held, directions, start)
+    yield from _valid(held, layout.directions, start)
     pieces = 32000 if large else 16000
     tokenizer = f"kind: sentencepiece, model: unigram, vocabulary_size: {pieces}, character_coverage: 0.9999"
     yield f"  tokenizer: {{{tokenizer}}}"
     yield "  transforms:"
     yield "    - {kind: ratio, max: 4.0}"
+    yield from _denoising(layout)
     yield "  max_tokens: 200"
     yield ""
-    yield from _model(languages, list(directions), large=large)
+    yield from _model(layout, large=large)
     yield from _REST if held else [line for line in _REST if not line.startswith("evaluate")]
 
 
@@ -240,7 +311,19 @@ def _path(path: Path, start: Path) -> str:
     return PurePath(relpath(path.absolute(), start)).as_posix()
 
 
-def _valid(held: Sequence[FoundPair], directions: dict[str, None], start: Path) -> Iterator[str]:
+def _denoising(layout: Layout) -> Iterator[str]:
+    """Words are removed where spaces are between them, else pieces."""
+    for unit, spaced in (("words", True), ("pieces", False)):
+        names = [
+            scalar(name)
+            for name, language, _, _ in layout.texts
+            if (plain_code(language).partition("-")[0] not in WITHOUT_SPACES) == spaced
+        ]
+        if names:
+            yield f"    - {{kind: denoise, unit: {unit}, only: [{', '.join(names)}]}}"
+
+
+def _valid(held: Sequence[FoundPair], directions: dict[str, tuple[str, str]], start: Path) -> Iterator[str]:
     if not any(f"{a}-{b}" in directions for pair in held for a, b in _ways(pair)):
         yield "  # No files were found whose name says dev or valid: name some here, or nothing chooses a checkpoint."
         yield "  valid: {}"
@@ -262,29 +345,30 @@ def _valid(held: Sequence[FoundPair], directions: dict[str, None], start: Path) 
             yield f"    {scalar(name)}: {{source: {read}, target: {written}{own}}}"
 
 
-def _model(languages: Sequence[str], directions: Sequence[str], *, large: bool) -> Iterator[str]:
+def _model(layout: Layout, *, large: bool) -> Iterator[str]:
     encoder, shared, own = (6, 3, 3) if large else (3, 1, 2)
+    of_group = 1
     yield "# All languages share the encoder and the lower layers of the decoder, which tags tell what to write; each"
     yield "# has upper layers of its own."
+    if layout.groups:
+        texts = "; ".join(", ".join(group) for group in layout.groups)
+        yield f"# In between are layers for groups of languages whose texts are alike: {texts}."
     yield "model:"
     yield "  kind: modular"
     yield f"  preset: {'base' if large else 'small'}"
     yield f"  encoder_components: {{shared: {encoder}}}"
-    targets = dict.fromkeys(
-        direction.removeprefix(f"{source}-")
-        for direction in directions
-        for source in languages
-        if direction.startswith(f"{source}-") and direction.removeprefix(f"{source}-") in languages
-    )
-    parts = ", ".join(f"{scalar(target)}: {own}" for target in targets)
-    yield f"  decoder_components: {{shared: {shared}, {parts}}}"
+    targets = dict.fromkeys(target for _, target in layout.all_directions.values())
+    groups = dict.fromkeys(name for name in map(layout.group_of, targets) if name)
+    parts = [f"shared: {shared}", *(f"{scalar(name)}: {of_group}" for name in groups)]
+    parts += [f"{scalar(each)}: {own - of_group if layout.group_of(each) else own}" for each in targets]
+    yield f"  decoder_components: {{{', '.join(parts)}}}"
     yield "  directions:"
-    for direction in directions:
-        source = next(each for each in languages if direction.startswith(f"{each}-"))
-        target = direction.removeprefix(f"{source}-")
-        named = f"source: {scalar(source)}, target: {scalar(target)}, " if direction.count("-") > 1 else ""
-        stacks = f"encoder: [shared], decoder: [shared, {scalar(target)}]"
-        yield f"    {scalar(direction)}: {{{named}{stacks}, tags: [<2{target}>]}}"
+    for name, (source, target) in layout.all_directions.items():
+        group = layout.group_of(target)
+        named = f"source: {scalar(source)}, target: {scalar(target)}, " if name.count("-") > 1 else ""
+        decoder = ", ".join(scalar(each) for each in ("shared", group, target) if each)
+        stacks = f"encoder: [shared], decoder: [{decoder}]"
+        yield f"    {scalar(name)}: {{{named}{stacks}, tags: [<2{target}>]}}"
     yield ""
 
 

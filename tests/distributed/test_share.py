@@ -79,7 +79,7 @@ def test_the_gradient_of_any_number_of_ranks_is_that_of_one(world_size, sizes):
 
 def test_a_blank_micro_batch_keeps_step_with_the_others_and_changes_nothing():
     batches = image_batches(4, 3)
-    stream = SimpleNamespace(ranks=OneRank(2, 3, False), same_number=True)
+    stream = SimpleNamespace(ranks=OneRank(2, 3, False), same_number=True, in_order=False)
     (blank,) = DataStream.share_of(stream, batches)
     assert blank.static_key == batches[1].static_key
     model = ImageModel()
@@ -125,3 +125,12 @@ def test_64_ranks_wait_for_less_than_3_percent_of_the_time(fixed):
         busy += sum(loads)
         longest += max(loads) * world_size
     assert 1 - busy / longest < 0.03
+
+
+@given(st.lists(st.integers(1, 40), max_size=12, unique=True), st.integers(1, 5))
+def test_in_order_each_rank_has_the_same_places_in_every_step(sizes, world_size):
+    batches = image_batches(*sizes) if sizes else []
+    hands = deal(batches, world_size, in_order=True)
+    assert [[id(each) for each in hand] for hand in hands] == [
+        [id(each) for each in batches[rank::world_size]] for rank in range(world_size)
+    ]

@@ -72,7 +72,37 @@ def check(instance, placement):
 def test_a_small_placement_is_within_a_tenth_of_the_best_there_is(instance):
     placement = place_tasks(instance)
     check(instance, placement)
-    assert placement.communicated <= 1.1 * least(instance)
+    best = least(instance)
+    assert placement.communicated <= 1.1 * best
+    assert least_communicated(instance) <= best
+
+
+@st.composite
+def instances_with_a_family(draw):
+    """Up to four tasks on two or three ranks, each with one of several decoders and one of several encoders."""
+    tasks = tuple(
+        TaskToPlace(
+            f"t{number}",
+            float(draw(st.integers(1, 9))),
+            frozenset(
+                {
+                    "shared",
+                    f"decoder.{draw(st.sampled_from('abc'))}",
+                    f"encoder.{draw(st.sampled_from('ab'))}",
+                }
+            ),
+        )
+        for number in range(draw(st.integers(2, 4)))
+    )
+    used = sorted({name for each in tasks for name in each.needs})
+    sizes = {name: draw(st.integers(1, 50)) for name in used}
+    return Instance(tasks, sizes, draw(st.integers(2, 3)), draw(st.sampled_from([0.05, 0.5])))
+
+
+@settings(max_examples=60)
+@given(instances_with_a_family())
+def test_no_placement_of_families_is_below_the_bound(instance):
+    assert least_communicated(instance) <= least(instance)
 
 
 def directions(languages, count, *, seed=1):

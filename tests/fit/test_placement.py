@@ -33,3 +33,12 @@ def test_the_bound_counts_the_ranks_that_the_work_of_a_component_fills():
     assert least_communicated(TWO) == 2 * 1 * 100  # `own` has half a rank of work
     assert least_communicated(Instance(TWO.tasks, TWO.bytes_of, 1)) == 0
     assert least_communicated(Instance(TWO.tasks, TWO.bytes_of, 8)) == 2 * 7 * 100 + 2 * 1 * 10
+
+
+def test_ranks_that_one_decoder_does_not_fill_hold_two():
+    tasks = tuple(task(f"t{number}", 0.7, "shared", f"decoder.{number}") for number in range(10))
+    sizes = {"shared": 100, **{f"decoder.{number}": 10 for number in range(10)}}
+    instance = Instance(tasks, sizes, 7, slack=0.0)
+    # Ten decoders on seven full ranks: each rank holds at least two, so at least four decoders are on two.
+    assert least_communicated(instance) == 2 * 6 * 100 + 2 * 4 * 10
+    assert least_communicated(Instance(tasks, sizes, 10, slack=0.0)) == 2 * 9 * 100  # one on each

@@ -75,7 +75,7 @@ class Rule:
     aliases: tuple[str, ...] = ()
     """Labels in the references: PREC001, TT201."""
     tips: tuple[str, ...] = ()
-    """Claims of the seed documents that it makes real: S0-102."""
+    """Claims of the seed documents that it applies: S0-102."""
     symptoms: tuple[str, ...] = ()
     """What people see, in their words: `loss is NaN`, `repeats the same words`."""
     since: str = "0.1"

@@ -195,6 +195,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab init > my.yaml",
         "trimtab init language_model --out lm.yaml",
         "trimtab init multilingual en de pt --data corpora --out many.yaml",
+        "trimtab init multilingual en de pt ja zh --data corpora --groups 3 --denoise --out many.yaml",
     ),
     "schema": ("trimtab schema > recipe.schema.json",),
     "rules": ("trimtab rules",),

@@ -40,6 +40,16 @@ def init(
             help="With multilingual, the sampling temperature over corpora: 5 by default, 1 samples by size.",
         ),
     ] = None,
+    groups: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help="With multilingual, groups of similar languages that share layers of the decoder."
+        ),
+    ] = None,
+    denoise: Annotated[
+        bool,
+        typer.Option("--denoise", help="With multilingual, also restore corrupted lines of each language."),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="File to write, which must not exist; by default stdout."),
@@ -47,9 +57,11 @@ def init(
 ) -> None:
     """Write a commented recipe to start from."""
     if kind == "multilingual":
-        text = _multilingual(languages or [], data, temperature=temperature, out=out)
+        with_more = {"groups": groups, "denoise": denoise}
+        text = _multilingual(languages or [], data, temperature=temperature, out=out, **with_more)
     else:
-        _refuse_languages(kind, languages or [], others=data is not None or temperature is not None)
+        others = [data, temperature, groups, denoise or None]
+        _refuse_languages(kind, languages or [], others=any(each is not None for each in others))
         from trimtab.config.task_facts import init_recipe
 
         text = init_recipe(kind)
@@ -65,7 +77,13 @@ def init(
 
 
 def _multilingual(
-    languages: list[str], data: Path | None, *, temperature: float | None, out: Path | None
+    languages: list[str],
+    data: Path | None,
+    *,
+    temperature: float | None,
+    out: Path | None,
+    groups: int | None,
+    denoise: bool,
 ) -> str:
     from trimtab.cli.live_panel import training_progress
     from trimtab.multilingual import multilingual_recipe
@@ -79,14 +97,22 @@ def _multilingual(
         )
     chosen = USUAL_TEMPERATURE if temperature is None else temperature
     with training_progress() as progress:
-        return multilingual_recipe(languages, data=data, temperature=chosen, out=out, progress=progress)
+        return multilingual_recipe(
+            languages,
+            data=data,
+            temperature=chosen,
+            groups=groups,
+            denoise=denoise,
+            out=out,
+            progress=progress,
+        )
 
 
 def _refuse_languages(kind: Task, languages: list[str], *, others: bool) -> None:
     if languages or others:
         raise input_error(
-            f"init {kind}: takes no languages, no folder and no temperature",
-            got=" ".join(languages) or "--data or --temperature",
+            f"init {kind}: takes none of the options of multilingual",
+            got=" ".join(languages) or "--data, --temperature, --groups or --denoise",
             allowed="`trimtab init multilingual LANGUAGES --data DIR`",
             fix=f"leave them out, or write `multilingual` in place of {kind}",
         )

@@ -32,6 +32,8 @@ class DataStream:
     same_number: bool = False
     """Whether each rank gets as many micro-batches as any other, blank ones where there is no work for it: where steps
     are recorded, or weights are gathered in each pass."""
+    in_order: bool = False
+    """Whether each rank gets the micro-batches of the same places in every step."""
 
     def batches(
         self, position: int, *, step: int = 0
@@ -58,7 +60,7 @@ class DataStream:
 
     def share_of(self, packs: Sequence[Batch]) -> list[Batch]:
         """The micro-batches of this rank."""
-        hands = deal(packs, self.ranks.world_size)
+        hands = deal(packs, self.ranks.world_size, in_order=self.in_order)
         mine = hands[self.ranks.rank]
         missing = max(map(len, hands)) - len(mine) if self.same_number else 0
         if not missing:

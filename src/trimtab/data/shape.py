@@ -1,6 +1,7 @@
 """The one shape that all packs of a run have: planned from the two token budgets and a sample of lengths."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -137,6 +138,25 @@ def without_slack(shape: PackShape, *, tokens_per_step: int) -> PackShape:
         return shape
     slots = _rounded_up(max(tokens_per_step, shape.target_max_seqlen), _SLOT_MULTIPLE)
     return replace(shape, target_slots=min(slots, shape.target_slots))
+
+
+def with_room_for(
+    shape: PackShape,
+    kinds: Iterable[tuple[np.ndarray, np.ndarray, float]],
+    *,
+    target_slots: int,
+) -> PackShape:
+    """The fixed shape with so many target slots, or a few more, and room for packs of each of several kinds of
+    examples: their source and target lengths, in a sample, and the targets of a pack."""
+    target_slots = _rounded_up(max(target_slots, shape.target_max_seqlen), _SLOT_MULTIPLE)
+    shape = replace(shape, target_slots=target_slots)
+    needs = [_need(source, target, targets) for source, target, targets in kinds if len(target)]
+    if shape.has_source:
+        tail = _parts(target_slots, shape.target_max_seqlen)
+        longest = max([shape.source_max_seqlen, *(source for source, _ in needs)])
+        shape = replace(shape, source_slots=_rounded_up(longest + tail, _SLOT_MULTIPLE))
+    segments = max((segments for _, segments in needs), default=1)
+    return replace(shape, max_segments=segments + shape.tail_segments)
 
 
 def _need(source: np.ndarray, target: np.ndarray, share: float) -> tuple[int, int]:

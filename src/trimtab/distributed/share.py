@@ -9,12 +9,15 @@ from trimtab.types import Batch
 Each = TypeVar("Each", bound=Batch)
 
 
-def deal(batches: Sequence[Each], world_size: int) -> list[list[Each]]:
+def deal(batches: Sequence[Each], world_size: int, *, in_order: bool = False) -> list[list[Each]]:
     """The micro-batches of each rank, in their order: with about as many tokens for each, and at most one more
     micro-batch for one rank than for another. A function of the batches alone, so that every rank finds the same.
+    `in_order` gives each rank those of the same places in every step, whatever they hold.
 
     Ranks for which nothing is left have an empty list, and take part in the step anyway.
     """
+    if in_order:
+        return [list(batches[rank::world_size]) for rank in range(world_size)]
     largest_first = sorted(range(len(batches)), key=lambda i: -batches[i].num_tokens)
     hands: list[list[int]] = [[] for _ in range(world_size)]
     tokens = [0] * world_size

@@ -7,7 +7,7 @@ doi 10.1016/j.jpdc.2008.09.002).
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 EVEN = 1e-9
@@ -93,12 +93,71 @@ class Placement:
 
 
 def least_communicated(instance: Instance) -> int:
-    """No placement within the slack communicates less: the work of the tasks of a component needs so many ranks."""
-    total = 0
-    for name, size in instance.bytes_of.items():
-        work = math.fsum(direction.work for direction in instance.tasks if name in direction.needs)
-        total += _sent(size, math.ceil(work / instance.capacity - EVEN))
-    return total
+    """No placement within the slack communicates less.
+
+    The work of the tasks of a component needs so many ranks. Where every task needs exactly one of several components,
+    such as the decoders of the languages, each rank that works holds at least one of them. It can hold one alone only
+    as far as the work of that one fills it, so where nearly all capacity is needed the other ranks hold two or more.
+    More ranks with work have more room, and then everything that all tasks need is held by more of them.
+    """
+    work = {name: _work_of(instance, name) for name in instance.bytes_of}
+    fewest = {name: max(1, math.ceil(each - EVEN)) for name, each in work.items()}
+    families = list(_families(instance))
+    everywhere = {name for name in work if all(name in each.needs for each in instance.tasks)}
+    whole = instance.work / instance.capacity
+    found: list[int] = []
+    for ranks in range(max(1, math.ceil(whole - EVEN)), instance.ranks + 1):
+        total = sum(
+            _sent(size, ranks if name in everywhere else fewest[name])
+            for name, size in instance.bytes_of.items()
+        )
+        for family in families:
+            least = _least_held([work[name] for name in family], ranks, whole=whole)
+            more = max(0, least - sum(fewest[name] for name in family))
+            total += 2 * more * min(instance.bytes_of[name] for name in family)
+        found.append(total)
+    return min(found, default=0)
+
+
+def _work_of(instance: Instance, name: str) -> float:
+    """The work of the tasks of a component, in ranks that it fills."""
+    return math.fsum(each.work for each in instance.tasks if name in each.needs) / instance.capacity
+
+
+def _families(instance: Instance) -> Iterator[list[str]]:
+    """Sets of components of which every task needs exactly one; no component is in two of them."""
+    users = {
+        name: frozenset(number for number, each in enumerate(instance.tasks) if name in each.needs)
+        for name in instance.bytes_of
+    }
+    groups: dict[str, list[list[str]]] = {}
+    for name in sorted(users, key=lambda each: (-len(users[each]), each)):
+        if len(users[name]) == len(instance.tasks):
+            continue
+        alike = groups.setdefault(name.partition(".")[0], [])
+        fitting = (each for each in alike if all(users[name].isdisjoint(users[other]) for other in each))
+        family = next(fitting, None)
+        if family is None:
+            alike.append([name])
+        else:
+            family.append(name)
+    for family in (family for alike in groups.values() for family in alike):
+        if sum(len(users[name]) for name in family) == len(instance.tasks):
+            yield family
+
+
+def _least_held(works: Sequence[float], ranks: int, *, whole: float) -> int:
+    """How many components of a family so many ranks hold together at least, a rank counting each that it holds. The
+    work of each component, and of all, is in ranks that it fills."""
+    alone = sorted(
+        (part for each in works for part in [*[1.0] * int(each), each % 1.0] if part > EVEN), reverse=True
+    )
+    filled, count = 0.0, 0
+    for part in alone[:ranks]:
+        if filled + part + (ranks - count - 1) < whole - EVEN * ranks:
+            break
+        filled, count = filled + part, count + 1
+    return 2 * ranks - count
 
 
 def data_parallel(instance: Instance) -> Placement:

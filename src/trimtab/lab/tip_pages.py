@@ -32,11 +32,11 @@ def tip_pages(experiments: Path) -> dict[str, str]:
 
 
 def _list(codes: Mapping[str, Sequence[str]], verdicts: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    yield from ("# The tips, and what makes each real", "")
+    yield from ("# The tips, and where trimtab applies each", "")
     yield (
         "trimtab began with five documents in which practitioners wrote down what they know. For each of their "
         f"{len(all_tips())} claims, these pages give what the literature says of it as it is worded, and the rule, the "
-        "guard, the setting or the experiment that makes it real, with its limits, or why none does. Written by "
+        "guard, the setting or the experiment that applies or tests it, with its limits, or why none does. Written by "
         "`python tools/write_pages.py`."
     )
     yield from (
@@ -78,13 +78,13 @@ def _document(
         "what a run reports; a key is a setting of a [recipe](../recipe.md); a verdict is that of an "
         "[experiment](../lab.md). [All documents](../tips.md)."
     )
-    yield from ("", "| tip | claim | kind | evidence | made real by |", "| --- | --- | --- | --- | --- |")
+    yield from ("", "| tip | claim | kind | evidence | in trimtab |", "| --- | --- | --- | --- | --- |")
     for tip in _of(seed):
-        real = _made_real(tip, codes[tip.id], verdicts[tip.id])
-        yield f"| {tip.id} | {tip.claim} | {tip.kind} | {tip.status} | {real} |"
+        applied = _in_trimtab(tip, codes[tip.id], verdicts[tip.id])
+        yield f"| {tip.id} | {tip.claim} | {tip.kind} | {tip.status} | {applied} |"
 
 
-def _made_real(tip: Tip, codes: Sequence[str], verdicts: Mapping[str, str]) -> str:
+def _in_trimtab(tip: Tip, codes: Sequence[str], verdicts: Mapping[str, str]) -> str:
     links = ", ".join(f"[{code}](../rules/{code}.md)" for code in codes)
     tested = ", ".join(
         f"experiment {name} (not run yet)"

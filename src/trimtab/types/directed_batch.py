@@ -1,7 +1,7 @@
 """A micro-batch of a modular model: packs, each of one translation direction."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float32, Int
@@ -94,7 +94,3 @@ class DirectedBatch:
     def blank(self) -> "DirectedBatch":
         """A batch of the same shapes and directions in which nothing counts."""
         return self.map(PackedBatch.blank, self.factors)
-
-    def blank_for(self, direction: str) -> "DirectedBatch":
-        """A batch of the shape of this one's first pack in which nothing counts, of another direction."""
-        return replace(self, parts=((direction, self.packs[0].blank()),))

@@ -1,13 +1,18 @@
 """How many micro-batches of which size each direction has in a step."""
 
 import math
+from itertools import islice
+from pathlib import Path
 
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.model.modular.test_modular import NAMES, modular, packing_of, window_of
+from tests.modular_run import modular_sources
+from trimtab.build import build
 from trimtab.config.modular_model import Layers, Route
-from trimtab.tasks.translation.directed_batches import choose_micro_batch, depth_of
+from trimtab.tasks.translation.directed_batches import choose_micro_batch, depth_of, divided, plan_directed
 
 
 @given(st.lists(st.floats(1, 20000), min_size=1, max_size=10), st.integers(8, 512))
@@ -41,3 +46,31 @@ def test_factors_are_targets_of_the_step_over_those_of_the_component() -> None:
 
 def test_the_depth_of_a_route_is_that_of_both_stacks() -> None:
     assert depth_of(Route("a", "b", (Layers("x", 0, 3),), (Layers("y", 1, 2), Layers("z", 0, 2)))) == 6
+
+
+def test_planned_packs_hold_what_directions_of_other_lengths_have(tmp_path: Path) -> None:
+    recipe, datasets = modular_sources(
+        tmp_path, **{"step.tokens_per_step": 512, "step.tokens_per_micro_batch": 512}
+    )
+    packing = plan_directed(recipe, datasets, packed=True, device=torch.device("cpu"))
+    slots = packing.resolved["source_tokens_per_micro_batch"]
+    assert slots == len(packing.at_once) * packing.packing.shape.source_slots
+    step = recipe.step.model_copy(update={"source_tokens_per_micro_batch": slots})
+    again = plan_directed(
+        recipe.model_copy(update={"step": step}), datasets, packed=True, device=torch.device("cpu")
+    )
+    assert again.packing.shape == packing.packing.shape
+    assert again.num_batches == packing.num_batches == 1
+    parts = build(recipe, datasets)
+    steps = list(islice(parts.stream.batches(0), 20))
+    cuts = [packing.cut_at(window, number) for number, (window, _) in enumerate(steps)]
+    assert sum(len(cut) == 1 for cut in cuts) >= 17
+    for (window, _), cut in zip(steps, cuts, strict=True):
+        assert sum(batch.num_targets for batch in cut) == window.num_targets
+    two = plan_directed(recipe, datasets, packed=True, device=torch.device("cpu"), ranks=2)
+    assert two.num_batches == 2
+
+
+def test_parts_are_divided_in_their_order_and_none_is_empty() -> None:
+    assert divided([1, 2, 3, 4, 5], 2) == [[1, 2], [3, 4, 5]]
+    assert divided([1, 2], 5) == [[1], [2]]

@@ -165,5 +165,27 @@ def test_packs_of_one_shape_have_the_planned_number_of_each_direction(tmp_path: 
     window, _ = next(parts.stream.batches(0))
     batches = packing.cut_at(window, 0)
     assert sum(batch.num_targets for batch in batches) == window.num_targets
-    assert {batch.parts[0][0] for batch in batches} == set(DIRECTIONS)
+    assert {name for batch in batches for name, _ in batch.parts} == set(DIRECTIONS)
     assert packing.resolved["source_tokens_per_micro_batch"] is not None
+
+
+def test_a_direction_of_one_language_restores_corrupted_lines(tmp_path: Path) -> None:
+    directions = {**DIRECTIONS, "de-de": {"encoder": ["shared"], "decoder": ["de"], "tags": ["<2de>"]}}
+    corpora = [
+        {"source": "train.en", "target": "train.de", "direction": "en-de", "both_directions": True},
+        {"source": "train2.en", "target": "train2.pt", "direction": "en-pt", "both_directions": True},
+        {"name": "alone", "text": "train.de", "direction": "de-de"},
+    ]
+    denoised = [{"kind": "denoise", "only": ["alone"]}]
+    changes = {
+        "data.train": corpora,
+        "data.transforms": denoised,
+        "model": {**MODEL, "directions": directions},
+    }
+    recipe, datasets = modular_sources(tmp_path, **changes)
+    sample = datasets.of_direction("de-de").sample
+    mask = datasets.tokenizers.target.id("<mask>")
+    masked = int((sample.source.values == mask).sum())
+    assert len(sample.target) / 2 < masked
+    assert not (sample.target.values == mask).any()
+    assert recipe.data.train[2].tags == ("<2de>",)

@@ -17,7 +17,7 @@ SEEDS = {
 
 @record
 class Tip:
-    """One claim; what makes it real, besides the rules that name it."""
+    """One claim, and what applies or tests it besides the rules that name it."""
 
     id: str
     """S, the number of the document, a hyphen and the number of the claim in it: S0-102."""

@@ -8,16 +8,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from trimtab.config.modular_model import SIDES, Layers, ModularModel, Route
+from trimtab.config.modular_model import SIDES, Layers, ModularModel, Route, Side
 from trimtab.model.block import DecoderBlock, EncoderBlock
 from trimtab.model.init import fill_weights, scale_down_last_norm
 from trimtab.model.modular.route_model import RouteModel, RouteParts, chained
+from trimtab.model.modular.together import Predicted, predicted
 from trimtab.model.positions.build import Sizes, build_positions
 from trimtab.model.stack import Stack
 from trimtab.model.transformer import Transformer
 from trimtab.types import DirectedBatch
 
 ROWS_MULTIPLE = 64
+MOST_SHAPES = 64
+"""Numbers of packs for which layers of one kind are compiled; beyond it they run as written."""
 
 
 class Modular(Transformer):
@@ -68,6 +71,15 @@ class Modular(Transformer):
         """The hidden vectors of all parts of a micro-batch, each by the way of its direction."""
         return torch.cat([self.translator(name)(pack) for name, pack in batch.parts])
 
+    def predicted(self, batch: DirectedBatch) -> list[Predicted]:
+        """The same with the packs of all directions at once in the layers that they share."""
+        return predicted(self, batch)
+
+    def component(self, side: Side, name: str) -> Stack:
+        """The layers of a component."""
+        components: Any = self.encoder if side == "encoder" else self.decoder
+        return components[key_of(name)]
+
     def translator(self, direction: str) -> RouteModel:
         """The translator of a direction, over modules of this model."""
         return self.translator_of(self.config.route(direction))
@@ -110,6 +122,12 @@ class Modular(Transformer):
             for component in self.components
         }
 
+    def compile_blocks(self) -> None:
+        """Compiles each block. It sees the packs of as many directions as share it, and each number of packs is
+        compiled by itself."""
+        torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, MOST_SHAPES)
+        super().compile_blocks()
+
     def scale_gradients(self, factors: Float[Tensor, "components"] | None) -> None:
         """From here on multiplies what a backward pass adds to the gradient of each component by its factor."""
         self.factors = factors
@@ -137,12 +155,11 @@ class Modular(Transformer):
         )
         yield from (f"outputs.{target}", "source_positions", "target_positions")
 
-    def _chained(self, side: str, parts: Sequence[Layers]) -> Stack:
-        components: Any = getattr(self, side)
+    def _chained(self, side: Side, parts: Sequence[Layers]) -> Stack:
         blocks: list[nn.Module] = []
         for part in parts:
-            blocks += components[key_of(part.component)].blocks[part.first : part.stop]
-        return chained(blocks, components[key_of(parts[-1].component)].norm)
+            blocks += self.component(side, part.component).blocks[part.first : part.stop]
+        return chained(blocks, self.component(side, parts[-1].component).norm)
 
     def _keep_last_norms(self) -> None:
         """A component has a norm of its own behind its layers where a stack ends with it."""

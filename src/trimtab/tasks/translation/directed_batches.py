@@ -1,9 +1,11 @@
-"""Micro-batches of a modular model: the global batch of a step by direction, each direction in packs of one shape."""
+"""Micro-batches of a modular model: the global batch of a step by direction, each direction in packs of one shape, and
+packs of several directions at once."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -11,13 +13,15 @@ import torch
 from trimtab.config.modular_model import Route
 from trimtab.config.modular_routes import modular_of
 from trimtab.config.run import Recipe
-from trimtab.config.step import StepConfig
 from trimtab.data.packing import Packing
+from trimtab.data.shape import with_room_for
+from trimtab.data.stream_sample import Sample
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.tasks.text.batches import plan_batches
 from trimtab.tasks.translation.directions import DirectedDatasets, split_by_direction
 from trimtab.types import DirectedBatch, PackedBatch
 
+Each = TypeVar("Each")
 MOST_PACKS = 16
 """Of a direction in a step, as far as sizes of micro-batches are compared."""
 COST_OF_A_PACK = 512
@@ -28,7 +32,8 @@ STANDARD_DEVIATIONS = 2.0
 
 @dataclass(slots=True)
 class DirectedPacking:
-    """Cuts global batches into micro-batches of one direction each; see `tasks.task.Batching`."""
+    """Cuts global batches into packs of one direction each, and puts packs of several directions into a micro-batch
+    where they have one shape; see `tasks.task.Batching`."""
 
     packing: Packing
     """How the examples of one direction become packs."""
@@ -40,36 +45,48 @@ class DirectedPacking:
     """By component, the directions that use it, where gradients are means over the targets of a component."""
     deepest: str = ""
     """A direction with the most layers."""
-    chosen: int | None = None
-    """Target slots of a micro-batch, where they were chosen here."""
+    num_joined: int = 1
+    """Micro-batches of a whole step, where packs have one shape."""
 
     @property
     def resolved(self) -> dict[str, Any]:
         """What was chosen, by its key of the recipe's `step`."""
-        own = {} if self.chosen is None else {"tokens_per_micro_batch": self.chosen}
-        return {**self.packing.resolved, **own}
+        slots = self.packing.shape.source_slots * len(self.at_once)
+        return {"source_tokens_per_micro_batch": slots or None}
 
     @property
     def num_batches(self) -> int:
         """Micro-batches of a whole step."""
-        return sum(self.planned.values())
+        return self.num_joined if self.packing.shape.fixed else sum(self.planned.values())
+
+    @property
+    def in_order(self) -> bool:
+        """Whether each rank takes the micro-batches of the same places in every step: they differ in their components,
+        and steps are recorded by them."""
+        return self.packing.shape.fixed
+
+    @property
+    def at_once(self) -> tuple[str, ...]:
+        """The directions of a largest micro-batch, one for each of its packs."""
+        if not self.packing.shape.fixed:
+            return (self.deepest,)
+        names = [name for name, count in self.planned.items() for _ in range(count)]
+        return tuple(max(divided(names, self.num_joined), key=len))
 
     def tokens_at(self, step: int) -> int:
         """Target tokens that the global batch of a step may hold."""
         return self.packing.tokens_at(step)
 
     def cut_at(self, window: TextGlobalBatch, step: int) -> list[DirectedBatch]:
-        """The micro-batches of a step in host memory. Where they have one shape, each step has the planned number of
-        each direction, blank ones among them, so that recorded steps are alike."""
+        """The micro-batches of a step in host memory. Where packs have one shape, steps of one size have the planned
+        number of each direction, blank ones among them, so that recorded steps are alike; what does not fit follows in
+        further micro-batches."""
         parts = {name: part for name, _, part in split_by_direction(window, self.directions)}
         factors = self.factors_of(parts)
-        found: list[DirectedBatch] = []
-        template = None
-        for name in self.planned:
-            packs = self._packs(parts[name]) if name in parts else []
-            found += [DirectedBatch(((name, pack),), factors) for pack in packs]
-            template = template or (found[0] if found else None)
-        return found if not self.packing.shape.fixed else self._filled_up(found)
+        packs = {name: self._packs(parts[name]) if name in parts else [] for name in self.planned}
+        if not self.packing.shape.fixed:
+            return [DirectedBatch(((name, pack),), factors) for name, each in packs.items() for pack in each]
+        return [DirectedBatch(tuple(each), factors) for each in self._joined(packs, step)]
 
     def mixed(self, window: TextGlobalBatch, pieces: int) -> list[DirectedBatch]:
         """A global batch in so many micro-batches, each with a part of every direction that has enough examples."""
@@ -91,43 +108,72 @@ class DirectedPacking:
         return torch.tensor([sum(targets.values()) / max(1, each) for each in own], dtype=torch.float32)
 
     def _packs(self, part: TextGlobalBatch) -> list[PackedBatch]:
-        per_pack = self.packing.tokens_per_step / self.packing.shape.num_packs
-        count = max(1, math.ceil(part.num_targets / per_pack))
-        return self.packing.cut(part, replace(self.packing.shape, num_packs=count))
+        shape = self.packing.shape
+        even = self.packing.tokens_per_step / shape.num_packs
+        count = math.ceil(part.num_targets / (shape.target_capacity if shape.fixed else even))
+        return self.packing.cut(part, replace(shape, num_packs=max(1, count)))
 
-    def _filled_up(self, batches: Sequence[DirectedBatch]) -> list[DirectedBatch]:
-        filled: list[DirectedBatch] = []
-        for name, count in self.planned.items():
-            own = [each for each in batches if each.parts[0][0] == name]
-            blanks = [batches[0].blank_for(name)] * max(0, count - len(own))
-            filled += [*own, *blanks]
-        return filled
+    def _joined(
+        self, packs: Mapping[str, Sequence[PackedBatch]], step: int
+    ) -> list[list[tuple[str, PackedBatch]]]:
+        share = self.packing.tokens_at(step) / self.packing.tokens_per_step
+        blank = next(pack for each in packs.values() for pack in each).blank()
+        alike: list[tuple[str, PackedBatch]] = []
+        more: list[list[tuple[str, PackedBatch]]] = []
+        for name, own in packs.items():
+            count = math.ceil(share * self.planned[name])
+            filled = [*own[:count], *[blank] * (count - len(own))]
+            alike += [(name, pack) for pack in filled]
+            more += [[(name, pack)] for pack in own[count:]]
+        return [*divided(alike, math.ceil(share * self.num_joined)), *more]
+
+
+def divided(parts: Sequence[Each], count: int) -> list[list[Each]]:
+    """Parts in their order, as evenly divided into so many lists as goes; none of them is empty."""
+    count = min(count, len(parts))
+    bounds = [number * len(parts) // count for number in range(count + 1)]
+    return [list(parts[start:stop]) for start, stop in pairwise(bounds)]
 
 
 def plan_directed(
     recipe: Recipe, datasets: DirectedDatasets, *, packed: bool, device: torch.device, ranks: int = 1
 ) -> DirectedPacking:
-    """The micro-batches of the run; see `Task.plan_batches`. Where packs have one shape and the recipe leaves their
-    size open, it is the one that leaves the fewest slots empty over all directions."""
+    """The micro-batches of the run; see `Task.plan_batches`. Where packs have one shape, their size is the one that
+    leaves the fewest slots empty over all directions, and as many of them run at once as `tokens_per_micro_batch` asks
+    for."""
     model, step, shares = modular_of(recipe), recipe.step, datasets.target_shares()
-    needs = {name: slots_needed(share, recipe, datasets) for name, share in shares.items()}
-    chosen = None
-    if packed and step.tokens_per_micro_batch is None:
-        chosen = choose_micro_batch(
-            needs.values(), least=recipe.data.max_tokens, most=step.micro_batch_tokens
-        )
-        step = step.model_copy(update={"tokens_per_micro_batch": chosen})
-        recipe = recipe.model_copy(update={"step": step})
-    packing = plan_batches(recipe, datasets, packed=packed, device=device, ranks=ranks)
-    per_pack = packing.tokens_per_step / packing.shape.num_packs
+    samples = dict(datasets.samples)
+    targets = {name: share * step.tokens_per_step for name, share in shares.items()}
+    needs = {name: slots_needed(count, samples[name].target.lengths) for name, count in targets.items()}
+    num_joined = -(-step.tokens_per_step // step.micro_batch_tokens)
+    if packed:
+        size = choose_micro_batch(needs.values(), least=recipe.data.max_tokens, most=step.micro_batch_tokens)
+        counts = {name: max(1, math.ceil(need / size)) for name, need in needs.items()}
+        num_joined = min(-(-num_joined // ranks) * ranks, sum(counts.values()))
+        one = step.model_copy(update={"tokens_per_micro_batch": size, "source_tokens_per_micro_batch": None})
+        packing = plan_batches(recipe.model_copy(update={"step": one}), datasets, packed=True, device=device)
+        lengths = [(*lengths_of(samples[name]), targets[name] / count) for name, count in counts.items()]
+        packing.shape = with_room_for(packing.shape, lengths, target_slots=size)
+        if (given := step.source_tokens_per_micro_batch) is not None:
+            slots = given // -(-sum(counts.values()) // num_joined)
+            packing.shape = replace(packing.shape, source_slots=max(slots, packing.shape.source_max_seqlen))
+    else:
+        packing = plan_batches(recipe, datasets, packed=False, device=device, ranks=ranks)
+        even = packing.tokens_per_step / packing.shape.num_packs
+        counts = {name: max(1, math.ceil(need / even)) for name, need in needs.items()}
     return DirectedPacking(
         packing=packing,
         directions=datasets.directions,
-        planned={name: max(1, math.ceil(need / per_pack)) for name, need in needs.items()},
+        planned=counts,
         users=users_by_component(recipe) if model.mean_over == "component" else None,
         deepest=max(model.directions, key=lambda name: depth_of(model.route(name))),
-        chosen=chosen,
+        num_joined=num_joined,
     )
+
+
+def lengths_of(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+    """Source and target lengths of its examples."""
+    return sample.source.lengths, sample.target.lengths
 
 
 def depth_of(route: Route) -> int:
@@ -135,15 +181,12 @@ def depth_of(route: Route) -> int:
     return sum(len(part.numbers) for part in (*route.encoder, *route.decoder))
 
 
-def slots_needed(share: float, recipe: Recipe, datasets: DirectedDatasets) -> float:
-    """Targets of a direction in a step for which there is room: what it has on average, and two standard deviations of
-    what chance adds to it."""
-    step: StepConfig = recipe.step
-    lengths = datasets.lengths[1]
+def slots_needed(targets: float, lengths: np.ndarray) -> float:
+    """Slots for the targets of a direction in a step: what it has on average, and two standard deviations of what
+    chance adds to it. `lengths` are those of some of its examples."""
     mean = float(lengths.mean()) if len(lengths) else 1.0
     spread = float(np.sqrt(np.mean(np.square(lengths.astype(np.float64))))) if len(lengths) else 1.0
-    examples = share * step.tokens_per_step / max(1.0, mean)
-    return share * step.tokens_per_step + STANDARD_DEVIATIONS * math.sqrt(max(0.0, examples)) * spread
+    return targets + STANDARD_DEVIATIONS * math.sqrt(max(0.0, targets / max(1.0, mean))) * spread
 
 
 def choose_micro_batch(needs: Iterable[float], *, least: int, most: int) -> int:

@@ -15,6 +15,7 @@ from trimtab.data.mixture import Mixture
 from trimtab.data.stream_sample import Sample
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.errors import input_error
+from trimtab.model.modular.together import can_be_joined
 from trimtab.progress import Progress
 from trimtab.tasks.text.datasets import TextDatasets, open_datasets
 from trimtab.tasks.text.losses import OutputMatrixLoss
@@ -114,7 +115,10 @@ class DirectedLoss:
         if isinstance(batch, PackedBatch):
             return self.inner(model, batch)
         model.scale_gradients(batch.factors)
-        found = [self.inner(model.translator(name), pack) for name, pack in batch.parts]
+        if can_be_joined(batch.packs):
+            found = [self.inner.loss(*each) for each in model.predicted(batch)]
+        else:
+            found = [self.inner(model.translator(name), pack) for name, pack in batch.parts]
         truncated = [each.truncated for each in found if each.truncated is not None]
         objective = sum((each.objective for each in found[1:]), found[0].objective)
         if torch.is_grad_enabled() and not objective.requires_grad:

@@ -76,10 +76,9 @@ class DirectedExamples:
             yield CutTwoWays(whole, pieces, sum(cut.num_targets for cut in cuts))
 
     def fullest(self) -> DirectedBatch:
-        """Rows of the greatest length, of the direction with the deepest way."""
-        model = self.batching.deepest
-        one = TextExamples(KIND, self.datasets, self.batching.packing, self.device)
-        return DirectedBatch(((model, one.fullest()),))
+        """Rows of the greatest length in every pack of a largest micro-batch."""
+        pack = TextExamples(KIND, self.datasets, self.batching.packing, self.device).fullest()
+        return DirectedBatch(tuple((name, pack) for name in self.batching.at_once))
 
     def sides(self) -> list[Side]:
         """The vocabularies of the run, each with the ids of its first examples."""
