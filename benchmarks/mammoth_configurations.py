@@ -36,12 +36,12 @@ LANGUAGES = {
 }
 """Of which language the text is that stands for one of a configuration. For the second, other lines where one stands
 for two."""
-LINES, DEV = 3000, 20
+LINES, DEV = 2000, 20
 CHANGES = {
     "length": "50 steps",
-    "step.tokens_per_step": "1024",
-    "step.tokens_per_micro_batch": "1024",
-    "data.tokenizer.vocabulary_size": "4000",
+    "step.tokens_per_step": "256",
+    "step.tokens_per_micro_batch": "256",
+    "data.tokenizer.vocabulary_size": "2000",
     "evaluate": "{every: 50 steps, metrics: [chrf], lines: 4}",
     "checkpoint.every": "50 steps",
 }
@@ -51,7 +51,7 @@ OF_ONE = {
     "wmt 12 pairs": {},
 }
 """Warm-ups of 3,000 steps are longer than the run; the synthetic tasks have few different pieces."""
-MOST_DIRECTIONS = 4
+MOST_DIRECTIONS = 3
 """So many are translated, and one that was not trained."""
 
 
