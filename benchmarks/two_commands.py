@@ -225,12 +225,10 @@ def labels(args, folder, family):
         )
         return {"texts": len(held), "largest_difference_of_a_probability": worst}
 
-    (folder / "held.txt").write_text("".join(f"{text}\n" for text in held))
     return Case(
         recipe_of(args, "classification", data, path=base.absolute(), tokens=16, rate=1e-3),
         weights="real" if family == "minilm" else "random",
         compared=compared,
-        of_export=("--source", "held.txt"),
     )
 
 
