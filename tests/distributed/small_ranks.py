@@ -1,9 +1,6 @@
 """Trains the small recipe as one rank of several.
 
-    python -m tests.distributed.small_ranks FOLDER PORT COMPARED_STEPS RANK/WORLD_SIZE [RANK/WORLD_SIZE ...]
-
-Each rank is a fork of this process, since to load torch takes longer than what most of them do. What they would import
-late is imported here.
+Each rank is a fork of one child of `tests/children.py`, since to load torch takes longer than what most of them do.
 With a world size of 1 it is the slow twin: one process, every micro-batch. Of several ranks the last one is killed at
 the end, for what the others make of it. With a number of steps that is not 0, ranks only compare a divided model over
 so many.
@@ -14,13 +11,8 @@ import os
 import signal
 import sys
 from dataclasses import asdict, replace
-from pathlib import Path
 
-import sacrebleu  # noqa: F401
 import torch
-import torch._dynamo
-import torch.distributed.fsdp
-import torch.distributed.tensor
 
 from tests.forking import ended, forked
 from tests.small_run import small_sources
@@ -235,11 +227,13 @@ def begin(folder, port, compared_steps, rank, world_size):
 
 
 def main(folder, port, compared_steps, *ranks):
+    """Begins `RANK/WORLD_SIZE` each and writes how they ended; what all would import late is imported once."""
+    import sacrebleu  # noqa: F401
+    import torch._dynamo
+    import torch.distributed.fsdp
+    import torch.distributed.tensor  # noqa: F401
+
     folder.mkdir(exist_ok=True)
     all_rules()
-    processes = [begin(folder, int(port), int(compared_steps), *map(int, each.split("/"))) for each in ranks]
+    processes = [begin(folder, port, compared_steps, *map(int, each.split("/"))) for each in ranks]
     (folder / "codes.json").write_text(json.dumps([*map(ended, processes)]))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -6,14 +6,13 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 import torch
 
+from tests.children import start_child, wait
+from tests.distributed import small_ranks
 from tests.distributed.small_ranks import (
     DIVIDED_STEPS,
     POISONED,
@@ -28,9 +27,6 @@ from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.distributed.torch_ranks import in_buckets, wide
 from trimtab.errors import RankLost
-
-ROOT = Path(__file__).parent.parent.parent
-MOST_SECONDS = 500
 
 
 @pytest.fixture(scope="module")
@@ -47,23 +43,18 @@ def trained(folder):
 
 def run(folder, compared_steps, *ranks):
     """The exit codes of ranks that have run."""
-    command = [
-        sys.executable,
-        "-m",
-        "tests.distributed.small_ranks",
-        folder,
-        free_port(),
-        compared_steps,
-        *ranks,
-    ]
-    # Without threads of libraries, which a fork would wait for.
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    with subprocess.Popen([*map(str, command)], cwd=ROOT, env=environment, start_new_session=True) as process:
-        try:
-            assert process.wait(timeout=MOST_SECONDS) == 0, all_said(folder)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+    port = free_port()
+
+    def begin_them_all() -> None:
+        os.setsid()  # to be ended together
+        small_ranks.main(folder, port, compared_steps, *ranks)
+
+    child = start_child(begin_them_all)
+    try:
+        assert wait(child) == 0, all_said(folder)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
     return json.loads((folder / "codes.json").read_text())
 
 
