@@ -106,7 +106,7 @@ def test_what_the_library_can_express_comes_out_exact(tmp_path, changes):
     )
 
 
-@pytest.mark.quick("all at once", "rotary")
+@pytest.mark.quick("all at once")
 @pytest.mark.parametrize(("changes", "keys"), REFUSED.values(), ids=REFUSED)
 def test_what_it_cannot_is_refused_with_every_key_before_anything_is_written(tmp_path, changes, keys):
     run = trained(tmp_path, **changes)

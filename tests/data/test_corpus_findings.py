@@ -52,6 +52,7 @@ def test_lines_with_a_nul_are_told_with_their_places(found):
     assert "1 of 1,500 lines looked at has a NUL in it (1)" in finding.message
 
 
+@pytest.mark.quick("/")
 @pytest.mark.parametrize("sign", ["/", "\\"])
 def test_lines_out_of_all_proportion_are_told_with_their_places(found, sign):
     train = list(TRAIN)

@@ -87,7 +87,7 @@ def ready(folder, **changes):
     return soon
 
 
-@pytest.mark.quick("as it is", "rms, rotary, swiglu, no bias")
+@pytest.mark.quick("as it is")
 @pytest.mark.parametrize("name", HEALTHY)
 def test_a_healthy_run_has_no_finding_and_learns(tmp_path, name):
     length = {"length": "60 steps"}  # to the end of its schedule, where nothing moves any more

@@ -114,6 +114,7 @@ def _text(generator, asked):
     return next(iter(generator.generate(["the"], asked))).text
 
 
+@pytest.mark.quick("given1")
 @pytest.mark.parametrize("given", [{}, {"dora": True}])
 def test_gradients_of_each_kind_are_those_of_peft(given, tmp_path):
     import torch
