@@ -14,6 +14,7 @@ from hypothesis.internal.conjecture.providers import HypothesisProvider
 
 from tests import children, suite
 from tests.children import run_in_child, server
+from tests.one_thread import ONE_THREAD
 
 ROOT = Path(__file__).parent.parent
 INI = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
@@ -158,7 +159,12 @@ def test_tests_see_a_gpu_only_where_those_that_need_one_are_asked_for(
     assert os.environ["CUDA_VISIBLE_DEVICES"] == ("0" if visible else "")
 
 
-@pytest.mark.quick("8")
+def test_this_process_computes_on_one_thread():
+    assert torch.get_num_threads() == 1
+    assert {os.environ[name] for name in ONE_THREAD} == {"1"}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", ["", "1", "8"])
 def test_each_process_computes_on_one_thread_whatever_the_user_has_set(threads: str):
     script = (

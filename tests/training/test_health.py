@@ -219,8 +219,8 @@ def test_an_encoder_all_of_whose_heads_look_at_one_token_is_told(tmp_path):
 
 
 def test_a_clip_that_acts_in_every_step_is_told_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(clipping, "FEWEST", 40)
-    clipped = run(tmp_path, **{"step.clip": {"kind": "global_norm", "at": 1e-6}}).train(50, every=10)
+    monkeypatch.setattr(clipping, "FEWEST", 20)
+    clipped = run(tmp_path, **{"step.clip": {"kind": "global_norm", "at": 1e-6}}).train(30, every=10)
     assert clipped.codes == ["S922"]
     assert clipped.looks[-1].scores["clip_rate"] == 1.0
 
