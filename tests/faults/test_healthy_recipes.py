@@ -130,7 +130,7 @@ RECIPES = {
 TRAINED = {
     "as it comes": {},
     "adafactor, smoothing, z-loss, rms norms after, rotary": {},
-    "rates by role, as muP has them for four times the width": {"length": "20 steps"},
+    "rates by role, as muP has them for four times the width": {},
     # So early a translator of real sentences gives one answer to all of them, and is rightly told so.
     "real text, grouped heads, rotary, a larger decay": {"data.valid": None},
 }
