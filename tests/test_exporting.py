@@ -184,6 +184,7 @@ def lose_a_norm(tensors):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [shift_a_bias, *(pytest.param(each, marks=pytest.mark.slow) for each in (favour_a_piece, lose_a_norm))],
