@@ -26,6 +26,8 @@ from trimtab.export.targets import TARGETS, build_target
 from trimtab.exporting import export_model
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 AFTER = {"norm_position": "after"}
 SEPARATE = {
     "data.source_tokenizer": {"vocabulary_size": 290},

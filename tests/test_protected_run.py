@@ -16,6 +16,8 @@ from trimtab.evaluation.translations import evaluate
 from trimtab.inference import load_translator
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 PROTECTOR = protector_of(ProtectTransform())
 TRANSFORM = {"data.transforms": [{"kind": "protect"}]}
 NUM_TRAIN, NUM_TEST = 300, 12

@@ -16,6 +16,8 @@ from trimtab.inference import load_translator
 from trimtab.launch import train
 from trimtab.model.session import Session
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 TEXTS = [["eins", "zwei", "", "drei"], [], ["x" * 200, "y"], ["vier"], [" "]]
 
 

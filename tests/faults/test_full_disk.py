@@ -3,6 +3,8 @@
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.children import Command
 from tests.faults.counting import Count
 from tests.faults.disk import fill, small_disk
@@ -11,6 +13,8 @@ from tests.small_run import small_recipe
 from tests.training.small_line import Told
 from trimtab.checkpoint.step_folders import list_steps, step_name
 from trimtab.launch import train
+
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
 
 def weights(run: Path, step: int) -> bytes:
