@@ -134,6 +134,7 @@ def test_pairs_with_a_blank_side_are_no_drift(found, name, text):
     assert found(blanked(demo_pairs(2000), name, text), VALID) == []
 
 
+@pytest.mark.quick("every third target", "a third of the sources", "every second line")
 @pytest.mark.parametrize("name", BLANKS)
 def test_a_drift_is_told_with_blank_lines_among_it(found, name):
     (finding,) = found(lost(blanked(demo_pairs(2000), name), 800), VALID)
