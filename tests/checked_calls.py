@@ -15,15 +15,42 @@ import dataclasses
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from abc import ABCMeta
+from collections.abc import Callable, Hashable, Iterator
+from enum import EnumType
 from types import CodeType
-from typing import Annotated, Any, ForwardRef, Literal, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    ForwardRef,
+    Literal,
+    Never,
+    NoReturn,
+    ParamSpec,
+    Self,
+    TypeVar,
+    get_args,
+    get_origin,
+)
 
 import jaxtyping
 from beartype import beartype
+from beartype.door import is_bearable
 
 IN_A_SCOPE = jaxtyping.jaxtyped
 FIRST, EVERY = 10, 50
+UNLIKE_OTHERS = (
+    inspect.CO_VARARGS
+    | inspect.CO_VARKEYWORDS
+    | inspect.CO_GENERATOR
+    | inspect.CO_COROUTINE
+    | inspect.CO_ASYNC_GENERATOR
+)
+"""Marks of functions whose annotations say something else than what is passed and returned."""
+NO_TEST = (str, ForwardRef, TypeVar, ParamSpec)
+NEVER = (NoReturn, Never, Self)
+"""Parts of annotations that mean something in a function only."""
+PLAIN_CLASSES = (type, ABCMeta, EnumType)
 _test = 0
 _calls: dict[CodeType, list[int]] = {}
 """For the code of each function: the test that called it last, and how often that test has."""
@@ -108,7 +135,61 @@ def always_checked(each: Callable[..., Any]) -> Callable[..., Any]:
         return IN_A_SCOPE(each, typechecker=beartype)  # passes over what only type checkers can name
     if any(inspect.isclass(hint) and issubclass(hint, jaxtyping.AbstractArray) for hint in hints):
         return IN_A_SCOPE(beartype(each), typechecker=None)
-    return beartype(each)
+    return quickly_checked(each, hints) or beartype(each)
+
+
+def quickly_checked(each: Callable[..., Any], hints: list[Any]) -> Callable[..., Any] | None:
+    """The function with beartype's test of each annotation, which is compiled once for all functions that have it; None
+    where only beartype's own decorator can check. What fails a test is given to that decorator, for its error.
+    """
+    code, given = each.__code__, inspect.get_annotations(each)
+    if code.co_flags & UNLIKE_OTHERS or any(isinstance(hint, NO_TEST) or hint in NEVER for hint in hints):
+        return None
+    if not all(isinstance(hint, Hashable) for hint in given.values()):
+        return None  # a test could not be kept for others
+    tests = {name: test_of(hint) for name, hint in given.items()}
+    values = each.__defaults__ or ()
+    defaults = dict(
+        zip(code.co_varnames[code.co_argcount - len(values) : code.co_argcount], values, strict=True)
+    )
+    for name, value in (defaults | (each.__kwdefaults__ or {})).items():
+        if name in tests and not tests[name](value):
+            return None
+    result = tests.pop("return", None)
+    in_order = [tests.get(name) for name in code.co_varnames[: code.co_argcount]]
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for test, value in zip(in_order, args, strict=False):
+            if test is not None and not test(value):
+                return beartype(each)(*args, **kwargs)
+        for name, value in kwargs.items():
+            if name in tests and not tests[name](value):
+                return beartype(each)(*args, **kwargs)
+        found = each(*args, **kwargs)
+        if result is not None and not result(found):
+            return refused_result(each, found)
+        return found
+
+    return call
+
+
+def refused_result(each: Callable[..., Any], found: Any) -> Any:
+    """Raises beartype's error for what a function has returned."""
+
+    @functools.wraps(each)
+    def again(*args: Any, **kwargs: Any) -> Any:
+        return found
+
+    again.__annotations__ = {"return": inspect.get_annotations(each)["return"]}
+    del again.__wrapped__
+    return beartype(again)()
+
+
+def test_of(hint: Any) -> Callable[[Any], bool]:
+    """Whether a value is what an annotation says."""
+    if type(hint) in PLAIN_CLASSES and not getattr(hint, "_is_protocol", False):
+        return lambda value: isinstance(value, hint)
+    return lambda value: is_bearable(value, hint)
 
 
 def parts_of(hint: Any) -> Iterator[Any]:

@@ -88,8 +88,12 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks cases as `slow` which `quick` does not name, before `-m` chooses, and sets the limit of slow tests."""
+    """Marks cases as `slow` which `quick` does not name, before `-m` chooses, and sets the limit of slow tests.
+
+    The tools come first: the check of types takes so long that at the end one process would wait for it alone.
+    """
     _check_names(items)
+    items.sort(key=lambda item: item.path.name != "test_workshop.py")
     for item in items:
         if _is_left_out(item):
             item.add_marker(pytest.mark.slow)

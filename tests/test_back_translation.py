@@ -15,6 +15,8 @@ from trimtab.launch import train
 from trimtab.progress import Silent
 from trimtab.tasks.task_of import open_datasets
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 PAGE = (Path(__file__).parent.parent / "docs" / "how_to" / "back_translation.md").read_text(encoding="utf-8")
 LONG = {"length": "300 steps", "evaluate.every": "300 steps", "checkpoint.every": "300 steps"}
 

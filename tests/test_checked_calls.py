@@ -1,14 +1,18 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar
 
 import pytest
 import torch
+from beartype import beartype
 from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import Float, Int, TypeCheckError
 from torch import Tensor
 
-from tests.checked_calls import EVERY, FIRST, begin_test, decorated
+from tests.checked_calls import EVERY, FIRST, begin_test, decorated, parts_of, quickly_checked
+from tests.for_each import for_each
 from tests.small_run import small_parts
 from trimtab.tasks.text.probing import size
 from trimtab.types import Ragged
@@ -113,6 +117,73 @@ def test_of_many_calls_the_first_are_checked_and_some_of_the_later_ones_in_every
     assert sum(once[FIRST:]) == 3
     begin_test()
     assert refused() == once
+
+
+@for_each(
+    ("hint", "good", "bad"),
+    [
+        (int, 1, "1"),
+        (None, None, 1),
+        (Path | None, None, "a"),
+        (list[str], ["a"], [1]),
+        (tuple[int, ...], (1, 2), ("a",)),
+        (Mapping[str, Any], {"a": 1}, ["a"]),
+        (Callable[[int], str], str, "str"),
+        (Iterator[int], iter([1]), [1]),
+        (Literal["a", "b"], "a", "c"),
+        (type[int], bool, "bool"),
+        (torch.device, torch.device("cpu"), "cpu"),
+        (Tensor, torch.ones(1), 1.0),
+    ],
+)
+def test_a_quick_check_lets_through_and_refuses_what_beartype_does(hint, good, bad):
+    def takes(value, *, named=good):
+        return "taken"
+
+    def gives(value):
+        return value
+
+    takes.__annotations__ = {"value": hint, "named": hint}
+    gives.__annotations__ = {"return": hint}
+    for checked in (beartype, lambda each: quickly_checked(each, [*parts_of(hint)])):
+        assert (checked(takes)(good), checked(takes)(good, named=good)) == ("taken", "taken")
+        assert checked(gives)(good) is good
+        for call in (
+            lambda checked=checked: checked(takes)(bad),
+            lambda checked=checked: checked(takes)(value=bad),
+            lambda checked=checked: checked(takes)(good, named=bad),
+            lambda checked=checked: checked(gives)(bad),
+        ):
+            with pytest.raises(BeartypeCallHintViolation):
+                call()
+
+
+T = TypeVar("T")
+
+
+def several(*values: int) -> int:
+    return len(values)
+
+
+def drawn(count: int) -> Iterator[int]:
+    yield count
+
+
+def default(count: int = "one") -> int:
+    return 1
+
+
+@for_each(
+    ("function", "hint"),
+    [(several, int), (drawn, int), (default, int), (len, "Path"), (len, list[T]), (len, Self)],
+    called=str,
+)
+def test_what_it_cannot_check_is_left_to_beartype(function, hint):
+    def plain(value):
+        return value
+
+    plain.__annotations__ = {"value": hint}
+    assert quickly_checked(plain if function is len else function, [*parts_of(hint)]) is None
 
 
 def test_axes_of_one_call_are_not_those_of_a_call_inside_it():

@@ -26,6 +26,8 @@ from trimtab.export.targets import TARGETS, build_target
 from trimtab.exporting import export_model
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 AFTER = {"norm_position": "after"}
 SEPARATE = {
     "data.source_tokenizer": {"vocabulary_size": 290},
@@ -106,7 +108,7 @@ def test_what_the_library_can_express_comes_out_exact(tmp_path, changes):
     )
 
 
-@pytest.mark.quick("all at once", "rotary")
+@pytest.mark.quick("all at once")
 @pytest.mark.parametrize(("changes", "keys"), REFUSED.values(), ids=REFUSED)
 def test_what_it_cannot_is_refused_with_every_key_before_anything_is_written(tmp_path, changes, keys):
     run = trained(tmp_path, **changes)
@@ -184,6 +186,7 @@ def lose_a_norm(tensors):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [shift_a_bias, *(pytest.param(each, marks=pytest.mark.slow) for each in (favour_a_piece, lose_a_norm))],

@@ -29,10 +29,16 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @cache
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@cache
 def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return ast.parse(text_of(path))
 
 
+@cache
 def files(*folders: Path) -> list[Path]:
     return sorted(path for folder in folders for path in folder.rglob("*.py"))
 
@@ -50,15 +56,19 @@ def test_files_are_short():
     long = [
         place(path)
         for path in files(SOURCES, TESTS)
-        if len(path.read_text().splitlines()) > MOST_LINES_OF_A_FILE
+        if len(text_of(path).splitlines()) > MOST_LINES_OF_A_FILE
     ]
     assert long == []
 
 
 def may_hold_a_long_function(path: Path) -> bool:
     """Whether the next function that is not inside begins too late somewhere, which is soon seen without a parse."""
-    text = path.read_text(encoding="utf-8")
-    begins = [(text.count("\n", 0, each.start()), len(each[1])) for each in DEF.finditer(text)]
+    text = text_of(path)
+    begins, line, place_in_text = [], 0, 0
+    for each in DEF.finditer(text):
+        line += text.count("\n", place_in_text, each.start())
+        place_in_text = each.start()
+        begins.append((line, len(each[1])))
     last = text.count("\n")
     for place_in_file, (line, indent) in enumerate(begins):
         after = (each for each, other in begins[place_in_file + 1 :] if other <= indent)
@@ -80,7 +90,7 @@ def test_functions_are_short():
 
 def may_take_many_arguments(path: Path) -> bool:
     """Whether some signature, up to a colon at the end of a line, has as many commas outside of annotations."""
-    signatures = (re.sub(r"\[[^][]*\]", "", each[0]) for each in SIGNATURE.finditer(path.read_text("utf-8")))
+    signatures = (re.sub(r"\[[^][]*\]", "", each[0]) for each in SIGNATURE.finditer(text_of(path)))
     return any(signature.count(",") >= MOST_ARGUMENTS for signature in signatures)
 
 
@@ -116,7 +126,7 @@ def test_every_source_file_with_code_has_its_test_file():
             continue  # the examples in a rule's own file are its test: tests/checks/test_rules.py runs them all
         if path.parent == SOURCES / "config" / "optimizers":
             continue  # settings without code of their own: tests/config/test_optimizers.py goes through the union
-        has_code = HAS_CODE.search(path.read_text(encoding="utf-8"))
+        has_code = HAS_CODE.search(text_of(path))
         folder = TESTS / path.relative_to(SOURCES).parent
         if has_code and not [*folder.glob(f"test_{path.stem}.py"), *folder.glob(f"test_{path.stem}_*.py")]:
             missing.append(place(path))
@@ -128,14 +138,14 @@ def test_every_test_file_tests_something():
         place(path)
         for path in files(TESTS)
         if path.name.startswith("test_")
-        and not any(each[2].startswith("test_") for each in DEF.finditer(path.read_text(encoding="utf-8")))
+        and not any(each[2].startswith("test_") for each in DEF.finditer(text_of(path)))
     ]
     assert idle == []
 
 
 def may_describe_a_fixture(path: Path) -> bool:
     """Whether a signature after the word is followed by a text."""
-    _, *parts = path.read_text(encoding="utf-8").split("fixture")
+    _, *parts = text_of(path).split("fixture")
     bodies = (part[found.end() :].lstrip() for part in parts if (found := SIGNATURE.search(part)))
     return any(body.startswith(('"', 'r"')) for body in bodies)
 
@@ -162,8 +172,7 @@ def test_annotations_are_not_put_off():
     late = [
         place(path)
         for path in files(SOURCES, TESTS)
-        if "__future__" in path.read_text(encoding="utf-8")
-        and "from __future__ import annotations" in code_lines(path)
+        if "__future__" in text_of(path) and "from __future__ import annotations" in code_lines(path)
     ]
     assert late == []
 
@@ -174,7 +183,7 @@ def code_lines(path: Path) -> set[str]:
 
 def test_nothing_is_left_to_do():
     word = re.compile(r"\b(TODO|FIXME|XXX)\b")
-    left = [place(path) for path in files(SOURCES) if word.search(path.read_text())]
+    left = [place(path) for path in files(SOURCES) if word.search(text_of(path))]
     assert left == []
 
 
@@ -234,7 +243,7 @@ def test_few_places_outside_of_tasks_ask_which_task_it_is():
     recipe; `config/tasks` has a file for each task."""
     asking = set()
     for path in files(SOURCES):
-        name, text = path.relative_to(SOURCES), path.read_text()
+        name, text = path.relative_to(SOURCES), text_of(path)
         is_own = name.parts[0] in ("tasks", "checks", "serving") or name.parts[:2] == ("config", "tasks")
         if not is_own and (ASKS_FOR_THE_TASK.search(text) or ASKS_FOR_THE_KIND_OF_MODEL.search(text)):
             asking.add(str(name))

@@ -211,7 +211,7 @@ def test_real_text_is_learned_and_written_as_it_is(tmp_path):
         "data.valid": {"text": str(folder / "english_valid.txt.xz")},
         "data.tokenizer.vocabulary_size": 800,
         "data.max_tokens": 64,
-        "length": "30 steps",
+        "length": "20 steps",
     }
     result = train(language_recipe(tmp_path, **changes), out=tmp_path / "run")
     first, last = (

@@ -135,6 +135,7 @@ def test_all_checks_before_the_run_pass_with_it_and_with_bounded_weights(tmp_pat
     assert equal(snapshot(line.parts.stepper.optimizer.state_tensors()), before)
 
 
+@pytest.mark.quick("@12:ema-:ema")
 @pytest.mark.parametrize(("behind", "named"), [("@12:ema", ":ema"), ("@12:raw", ":raw"), ("@last", ":ema")])
 def test_a_warm_start_takes_the_weights_that_are_named_and_a_mean_begins_from_them(
     undisturbed, tmp_path, behind, named

@@ -16,6 +16,8 @@ from trimtab.evaluation.translations import evaluate
 from trimtab.inference import load_translator
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 PROTECTOR = protector_of(ProtectTransform())
 TRANSFORM = {"data.transforms": [{"kind": "protect"}]}
 NUM_TRAIN, NUM_TEST = 300, 12
@@ -38,12 +40,9 @@ def write(folder, name, lines):
 
 
 def recipe_of(folder, pairs, **changes):
-    path = small_recipe(
-        folder,
-        **{"data.tokenizer.vocabulary_size": 500, "data.max_tokens": 96, "length": "20 steps"},
-        **{"evaluate.every": "20 steps", "checkpoint.every": "20 steps"},
-        **changes,
-    )
+    short = {"length": "20 steps", "evaluate.every": "20 steps", "checkpoint.every": "20 steps"}
+    sizes = {"data.tokenizer.vocabulary_size": 500, "data.max_tokens": 96}
+    path = small_recipe(folder, **sizes, **{**short, **changes})
     write(folder, "train", pairs[:NUM_TRAIN])
     write(folder, "dev", pairs[NUM_TRAIN:])
     return path
@@ -90,8 +89,10 @@ def test_a_line_that_is_translated_in_pieces_has_its_values_too(protected, pairs
     }
 
 
-def test_text_spelled_like_a_symbol_stays_what_it_is(protected):
-    (output,) = load_translator(str(protected), beam=1, device="cpu").translate(["Enter <ph3> and <ph0>."])
+def test_text_spelled_like_a_symbol_stays_what_it_is(tmp_path, pairs):
+    barely = {"length": "2 steps", "step.schedule.warmup": "1 steps", "data.valid": None}
+    run = train(recipe_of(tmp_path, pairs, **TRANSFORM, **barely), out=tmp_path / "run").run
+    (output,) = load_translator(str(run), beam=1, device="cpu").translate(["Enter <ph3> and <ph0>."])
     assert sorted(PROTECTOR.symbol.findall(output)) == ["<ph0>", "<ph3>"]
 
 

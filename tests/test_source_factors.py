@@ -56,6 +56,7 @@ def run(own_cache, tmp_path_factory):
     return train(recipe_in(folder), out=folder / "run").run
 
 
+@pytest.mark.slow
 def test_a_resumed_run_has_the_bits_of_one_that_was_not_stopped(run, tmp_path):
     again = tmp_path / "run"
     shutil.copytree(run, again)

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
@@ -13,7 +14,8 @@ import torch
 from hypothesis.internal.conjecture.providers import HypothesisProvider
 
 from tests import children, suite
-from tests.children import run_in_child, server
+from tests.children import run_in_child, server, start_child, wait
+from tests.one_thread import ONE_THREAD
 
 ROOT = Path(__file__).parent.parent
 INI = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
@@ -39,12 +41,16 @@ HANGS = {
 }
 
 
-def run_pytest(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """With the settings of this project, on the tests in a folder."""
+def settle(folder: Path) -> list[str]:
+    """Gives the folder the settings of this project; the first words of a command that tests what is in it."""
     (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
-    command = [sys.executable, "-m", "pytest", "-p", "tests.suite", *arguments, "tests"]
+    return ["-p", "tests.suite", "tests"]
+
+
+def run_pytest(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """In an interpreter of its own, which may end in the middle."""
     return subprocess.run(
-        command,
+        [sys.executable, "-m", "pytest", *settle(folder), *arguments],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -52,6 +58,21 @@ def run_pytest(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[st
         timeout=120,
         check=False,
     )
+
+
+def pytest_in_a_child(folder: Path, *arguments: str) -> tuple[int, str]:
+    """The exit code and what was said, where all ends well enough; without the second that an interpreter takes."""
+    # Its types are not checked there, as in all children: the packages have been imported.
+    command = [*settle(folder), "-n", "0", "--jaxtyping-packages=", *arguments]
+
+    def work() -> None:
+        os.chdir(folder)
+        sys.exit(int(pytest.main(command)))
+
+    with tempfile.TemporaryFile() as file:
+        code = wait(start_child(work, standard=(0, file.fileno(), file.fileno())))
+        file.seek(0)
+        return code, file.read().decode()
 
 
 @pytest.fixture
@@ -84,16 +105,16 @@ QUICK = (
 def test_of_a_test_with_quick_cases_the_others_are_slow(folder: Path):
     (folder / "tests" / "test_cases.py").write_text(QUICK.format(named="'one', 'three'"))
     (folder / "tests" / "test_values.py").write_text(QUICK.format(named="name=['two']"))
-    assert "3 passed, 3 deselected" in run_pytest(folder, "-n", "0").stdout
+    assert "3 passed, 3 deselected" in pytest_in_a_child(folder)[1]
 
 
 @pytest.mark.quick("'one', 'four'-four")
 @pytest.mark.parametrize(("named", "missing"), [("'one', 'four'", "four"), ("name=['five']", "name='five'")])
 def test_a_quick_case_that_is_none_of_its_test_is_refused_by_name(folder: Path, named: str, missing: str):
     (folder / "tests" / "test_cases.py").write_text(QUICK.format(named=named))
-    ended = run_pytest(folder, "-n", "0")
-    assert ended.returncode == pytest.ExitCode.USAGE_ERROR
-    assert f"`quick` names {missing}, which is no case of this test" in ended.stdout + ended.stderr
+    code, said = pytest_in_a_child(folder)
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert f"`quick` names {missing}, which is no case of this test" in said
 
 
 @pytest.mark.slow
@@ -112,11 +133,11 @@ def test_every_test_has_a_limit_and_slow_ones_have_their_own(folder: Path):
         f"@pytest.mark.slow\ndef test_slow(request):\n    assert limit(request) == {suite.SLOW_LIMIT_S}\n\n\n"
         "@pytest.mark.slow\n@pytest.mark.timeout(9)\ndef test_own(request):\n    assert limit(request) == 9\n"
     )
-    ended = run_pytest(folder, "-n", "0", "-m", "slow or not slow")
-    assert "3 passed" in ended.stdout, ended.stdout + ended.stderr
-    assert f"a test that takes more than {INI['timeout']} s fails" in ended.stdout
+    _, said = pytest_in_a_child(folder, "-m", "slow or not slow")
+    assert "3 passed" in said
+    assert f"a test that takes more than {INI['timeout']} s fails" in said
     minutes = suite.MINUTES_ON_TWO_CORES
-    assert minutes is None or f"about {minutes} minutes on two cores" in ended.stdout
+    assert minutes is None or f"about {minutes} minutes on two cores" in said
     assert 60 <= INI["timeout"] <= suite.SLOW_LIMIT_S
 
 
@@ -158,7 +179,12 @@ def test_tests_see_a_gpu_only_where_those_that_need_one_are_asked_for(
     assert os.environ["CUDA_VISIBLE_DEVICES"] == ("0" if visible else "")
 
 
-@pytest.mark.quick("8")
+def test_this_process_computes_on_one_thread():
+    assert torch.get_num_threads() == 1
+    assert {os.environ[name] for name in ONE_THREAD} == {"1"}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", ["", "1", "8"])
 def test_each_process_computes_on_one_thread_whatever_the_user_has_set(threads: str):
     script = (
@@ -214,8 +240,8 @@ def test_a_folder_of_a_test_is_new_and_stays_only_if_the_test_fails(folder: Path
         "def test_each(tmp_path, name):\n    (tmp_path / 'x').touch()\n    assert len([*tmp_path.iterdir()]) == 1\n"
         "    assert name != 'A'\n"
     )
-    ended = run_pytest(folder, "-n", "0", "--basetemp", str(folder / "base"))
-    assert "1 failed, 2 passed" in ended.stdout, ended.stdout + ended.stderr
+    _, said = pytest_in_a_child(folder, "--basetemp", str(folder / "base"))
+    assert "1 failed, 2 passed" in said
     assert [each.name for each in (folder / "base").iterdir() if each.is_dir()] == ["test_each_a_-2"]
 
 

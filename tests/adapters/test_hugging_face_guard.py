@@ -80,6 +80,7 @@ def small_guard() -> Guard:
     return Guard(OutlierRule(window=32, active_from=16))
 
 
+@pytest.mark.quick("nan", "1000000.0")
 @pytest.mark.parametrize("factor", [math.nan, math.inf, 1e6])
 def test_a_poisoned_step_changes_no_weight_and_the_run_goes_on(tmp_path, factor):
     seen, told = Snapshots(), []

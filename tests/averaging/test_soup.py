@@ -15,6 +15,8 @@ from trimtab.averaging.validation_scores import ValidationScorer, ValidationScor
 from trimtab.errors import InputError
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 
 class Point(Member):
     """A model of one number."""

@@ -200,6 +200,7 @@ def test_a_translator_has_its_loss_alone(trained_run, own_cache):
     assert found_scores.perplexities == {}
 
 
+@pytest.mark.quick("chrf")
 @pytest.mark.parametrize("metric", ["loss", "chrf"])
 def test_single_ones_and_the_average_stand_beside_each_other(run, metric):
     first, second = open_member(f"{run}@10"), open_member(f"{run}@40")

@@ -44,12 +44,21 @@ def logs_fail(number: int) -> None:
     os.write = write_or_fail
 
 
+def begin(error: str | None) -> None:
+    """The checks of the model, which write no log, are left out."""
+    from trimtab import launch  # late: in the child
+    from trimtab.training.preflight.every_check import of_the_data
+
+    launch.preflight = of_the_data
+    if error is not None:
+        logs_fail(getattr(errno, error))
+
+
 def train(
     *arguments: object, error: str | None = None, stderr: BinaryIO | None = None
 ) -> tuple[int | None, str]:
     """The exit code of a run in a process of its own, and what it said."""
-    first = error and partial(logs_fail, getattr(errno, error))
-    process = Command("train", *arguments, first=first or None, stderr=stderr)
+    process = Command("train", *arguments, first=partial(begin, error), stderr=stderr)
     said = process.communicate(LONGEST_WAIT)[1]
     return process.returncode, said
 

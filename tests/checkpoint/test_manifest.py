@@ -1,3 +1,4 @@
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,17 @@ def test_what_is_rendered_is_read_back():
     assert manifest.tensors[MODEL]["é"].shape == (2, 0)
     assert manifest.parent is not None
     assert manifest.parent.step == 2
+
+
+@given(
+    st.dictionaries(st.sampled_from([*FIELDS, "a", "digest"]) | st.text(max_size=5), json_values, max_size=3)
+)
+def test_the_spelling_is_that_of_json_with_the_hash_of_the_rest(fields: dict[str, Any]):
+    def written(value: Any) -> bytes:
+        return (json.dumps(value, sort_keys=True, indent=1) + "\n").encode()
+
+    digest = hashlib.sha256(written(fields)).hexdigest()
+    assert render(fields) == written({**fields, "digest": digest})
 
 
 @given(st.binary(max_size=300))

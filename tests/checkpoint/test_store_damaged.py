@@ -39,6 +39,7 @@ def newest_step_and_reason(folder: Path) -> tuple[int, str]:
     return newest.step, " ".join(finding.message for finding in told)
 
 
+@pytest.mark.quick("manifest.json", "optimizer.safetensors")
 @pytest.mark.parametrize("file", FILES)
 def test_every_flipped_bit_is_noticed(folder: Path, file: str):
     dice = random.Random(file)

@@ -245,6 +245,7 @@ HEADERS = {
 }
 
 
+@pytest.mark.quick(file=["model.safetensors"])
 @pytest.mark.parametrize("name", HEADERS)
 @pytest.mark.parametrize("file", ["model.safetensors", "optimizer.safetensors"])
 def test_a_tensor_file_with_a_lying_header_is_refused_though_its_hash_is_right(

@@ -12,6 +12,8 @@ from tests.cli.refusal import has_four_parts, refused
 from tests.small_run import small_recipe
 from trimtab.errors import DiskFull
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 # Without a validation set, whose translations would rightly be called collapsed after so few steps.
 SHORT = {
     "length": "4 steps",

@@ -65,8 +65,8 @@ def reading(model):
     ]
 
 
+@pytest.mark.quick("tokenizer", "checkpoints")
 @as_root
-@pytest.mark.quick("recipe.yaml", "tokenizer", "checkpoints")
 @pytest.mark.parametrize(
     "closed",
     [
@@ -92,8 +92,8 @@ def test_a_run_that_may_not_be_read_is_told_by_every_command_that_reads_it(run, 
     )
 
 
+@pytest.mark.quick("metrics.jsonl")
 @as_root
-@pytest.mark.quick(closed=["", "metrics.jsonl"])
 @pytest.mark.parametrize(
     "closed", ["", "checkpoints", "tokenizer", "metrics.jsonl", "evaluations.jsonl", ".lock"]
 )

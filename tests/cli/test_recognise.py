@@ -5,6 +5,8 @@ import pytest
 from tests.image_run import draw_line, image_recipe, write_images
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 
 @pytest.fixture(scope="module")
 def run(own_cache, tmp_path_factory):

@@ -5,6 +5,8 @@ import pytest
 from tests.diffusion_run import diffusion_recipe
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 
 @pytest.fixture(scope="module")
 def run(own_cache, tmp_path_factory):

@@ -167,6 +167,7 @@ def growth(text, *, mup, steps=4):
     }
 
 
+@pytest.mark.quick("decoder")
 @pytest.mark.parametrize("text", KINDS.values(), ids=KINDS)
 def test_training_moves_every_layer_as_much_at_any_width_and_without_mup_more_at_a_larger_one(text):
     found, plain = growth(text, mup=True), growth(text, mup=False)

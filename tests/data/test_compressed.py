@@ -43,6 +43,7 @@ def test_parts_packed_one_after_another_are_one_text(tmp_path, on_disk, compress
     assert b"".join(read_blocks(file, path=tmp_path, compression=compression)) == b"one\ntwo\n"
 
 
+@pytest.mark.quick("0.3-gzip-compress", "0.3-xz-compress", "0.3-zstd-compress")
 @pytest.mark.parametrize(("compression", "pack"), PACKERS)
 @pytest.mark.parametrize("share", [0.3, 0.99])
 def test_a_file_cut_short_is_named(tmp_path, on_disk, compression, pack, share):

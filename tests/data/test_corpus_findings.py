@@ -52,6 +52,7 @@ def test_lines_with_a_nul_are_told_with_their_places(found):
     assert "1 of 1,500 lines looked at has a NUL in it (1)" in finding.message
 
 
+@pytest.mark.quick("/")
 @pytest.mark.parametrize("sign", ["/", "\\"])
 def test_lines_out_of_all_proportion_are_told_with_their_places(found, sign):
     train = list(TRAIN)
@@ -133,6 +134,7 @@ def test_pairs_with_a_blank_side_are_no_drift(found, name, text):
     assert found(blanked(demo_pairs(2000), name, text), VALID) == []
 
 
+@pytest.mark.quick("every third target", "a third of the sources", "every second line")
 @pytest.mark.parametrize("name", BLANKS)
 def test_a_drift_is_told_with_blank_lines_among_it(found, name):
     (finding,) = found(lost(blanked(demo_pairs(2000), name), 800), VALID)

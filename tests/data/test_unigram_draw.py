@@ -71,6 +71,7 @@ def test_any_texts_are_split_as_by_the_slow_twin(name, texts, seed):
     assert draw.splits(texts, keys) == expected
 
 
+@pytest.mark.quick("40", "1000")
 @pytest.mark.parametrize("most", [1, 40, 1000])
 def test_a_split_does_not_depend_on_what_is_split_with_it(monkeypatch, most):
     draw = draw_of("bytes", 0.1)

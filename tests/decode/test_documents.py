@@ -16,6 +16,8 @@ from trimtab.inference import load_translator
 from trimtab.launch import train
 from trimtab.model.session import Session
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 TEXTS = [["eins", "zwei", "", "drei"], [], ["x" * 200, "y"], ["vier"], [" "]]
 
 
@@ -159,6 +161,7 @@ def test_sentences_without_context_take_the_steps_of_lines(trained, monkeypatch)
     assert [text for _, text in translator.stream_documents(texts)] == lines
 
 
+@pytest.mark.slow
 @torch.inference_mode()
 def test_greedy_translation_goes_on_from_the_models_own_sentences(trained):
     """By hand: each sentence's symbols, one at a time, behind the sources and the model's own translations."""
@@ -194,10 +197,13 @@ def test_greedy_translation_goes_on_from_the_models_own_sentences(trained):
         assert [text for _, text in translator.stream_documents([texts])] == expected
 
 
-def test_the_command_keeps_empty_lines_and_writes_json_documents(trained, tmp_path):
+def test_the_command_keeps_empty_lines_and_writes_json_documents(tmp_path):
     import io
 
-    _, run, _ = trained
+    barely = {"data.valid": None, "length": "40 steps"}
+    context = {"kind": "context", "sentences": 2, "loss": "all"}
+    recipe = document_recipe(tmp_path, **{"data.transforms": [context], "data.max_tokens": 48, **barely})
+    run = train(recipe, out=tmp_path / "run").run
     translator = load_translator(str(run), beam=1)
     text = "the old ship\nthe wind\n\nthe sail\n\n"
     output = io.StringIO()

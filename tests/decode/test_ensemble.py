@@ -27,6 +27,7 @@ def averaged(lists, mode):
     return [mean - whole for mean in means]
 
 
+@pytest.mark.quick("log_linear")
 @pytest.mark.parametrize("mode", ["linear", "log_linear"])
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10_000), num_models=st.integers(1, 3), beam=st.integers(1, 4))

@@ -13,7 +13,7 @@ from trimtab.decode.search import Search
 from trimtab.decode.stream import stream_of
 
 CPU = torch.device("cpu")
-SOURCES, GIVEN, LIMITS = [[5, 6, 7, 3], [8, 9, 3], [10, 3]], [[11, 12, 13], [], [14]], [6, 8, 4]
+SOURCES, GIVEN, LIMITS = [[5, 6, 7, 3], [8, 9, 3], [10, 3]], [[11, 12, 13], [], [14]], [4, 5, 3]
 
 
 @torch.inference_mode()

@@ -66,7 +66,7 @@ def of_sentences(model, row, *, limit, sampling):
     return found
 
 
-@pytest.mark.quick("{}", "{'epsilon': 0.05}")
+@pytest.mark.quick("{'epsilon': 0.05}")
 @pytest.mark.parametrize(
     "options",
     [{}, {"temperature": 0.5}, {"temperature": 2.0}, {"top_k": 2}, {"top_p": 0.9}, {"epsilon": 0.05}],

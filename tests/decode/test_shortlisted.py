@@ -52,6 +52,7 @@ def test_a_shortlist_of_the_whole_vocabulary_changes_nothing(setup, rows, search
     assert translate_rows(rows, whole) == translate_rows(rows, setup)
 
 
+@pytest.mark.quick("greedy", "beam")
 @pytest.mark.parametrize("name", ["greedy", "beam", "no_repeat"])
 def test_what_is_never_written_can_be_left_out(setup, rows, name):
     """The cut path itself: the same translations, with other probabilities, since fewer ids share them. Of samples it

@@ -67,10 +67,10 @@ def small_demo(tmp_path, monkeypatch):
 
 def test_it_trains_translates_and_reports_beside_two_baselines(small_demo, tmp_path):
     output = io.StringIO()
-    report = run.run_demo(tmp_path / "runs" / "demo", 0.03, progress=Silent(), output=output)
+    report = run.run_demo(tmp_path / "runs" / "demo", 0.01, progress=Silent(), output=output)
     assert list(report.scores) == ["copy the source", "untrained model", "trained model"]
     assert len(report.pairs) == 12
-    assert report.training_seconds >= 0.03 * 60
+    assert report.training_seconds >= 0.01 * 60
     assert report.render() + "\n" == output.getvalue()
     assert resolve_checkpoint(str(report.run)).step > 0
 

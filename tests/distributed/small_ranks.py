@@ -1,9 +1,6 @@
 """Trains the small recipe as one rank of several.
 
-    python -m tests.distributed.small_ranks FOLDER PORT PORT COMPARED_STEPS RANK/WORLD_SIZE [RANK/WORLD_SIZE ...]
-
-Each rank is a fork of this process, since to load torch takes longer than what most of them do. What they would import
-late is imported here.
+Each rank is a fork of one child of `tests/children.py`, since to load torch takes longer than what most of them do.
 With a world size of 1 it is the slow twin: one process, every micro-batch. Of several ranks the last one is killed in
 the midst of a last run, for what the others make of it; ranks at the second port resume that run. With a number of
 steps that is not 0, ranks only compare a divided model over so many.
@@ -16,13 +13,8 @@ import sys
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 
-import sacrebleu  # noqa: F401
 import torch
-import torch._dynamo
-import torch.distributed.fsdp
-import torch.distributed.tensor
 
 from tests.forking import ended, forked
 from tests.small_run import small_sources
@@ -308,16 +300,18 @@ def begin(folder, rank, world_size, task):
 
 
 def main(folder, port, other_port, compared_steps, *ranks):
+    """Begins `RANK/WORLD_SIZE` each and writes how they ended; what all would import late is imported once."""
+    import sacrebleu  # noqa: F401
+    import torch._dynamo
+    import torch.distributed.fsdp
+    import torch.distributed.tensor  # noqa: F401
+
     folder.mkdir(exist_ok=True)
     all_rules()
     given = [[*map(int, each.split("/"))] for each in ranks]
-    first = partial(work, port=int(port), compared_steps=int(compared_steps))
+    first = partial(work, port=port, compared_steps=compared_steps)
     codes = [*map(ended, [begin(folder, *each, first) for each in given])]
-    if not int(compared_steps):
-        again = partial(resume, port=int(other_port))
+    if not compared_steps:
+        again = partial(resume, port=other_port)
         codes += map(ended, [begin(folder, *each, again) for each in given if each[1] > 1])
     (folder / "codes.json").write_text(json.dumps(codes))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -6,14 +6,13 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 import torch
 
+from tests.children import start_child, wait
+from tests.distributed import small_ranks
 from tests.distributed.small_ranks import (
     ADAPTED_STEPS,
     DIVIDED_STEPS,
@@ -38,9 +37,6 @@ from trimtab.errors import RankLost
 from trimtab.inference import load_model
 from trimtab.model.lora import merged_weights
 
-ROOT = Path(__file__).parent.parent.parent
-MOST_SECONDS = 500
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -59,24 +55,18 @@ def trained(folder):
 
 def run(folder, compared_steps, *ranks):
     """The exit codes of ranks that have run."""
-    command = [
-        sys.executable,
-        "-m",
-        "tests.distributed.small_ranks",
-        folder,
-        free_port(),
-        free_port(),
-        compared_steps,
-        *ranks,
-    ]
-    # Without threads of libraries, which a fork would wait for.
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    with subprocess.Popen([*map(str, command)], cwd=ROOT, env=environment, start_new_session=True) as process:
-        try:
-            assert process.wait(timeout=MOST_SECONDS) == 0, all_said(folder)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+    ports = free_port(), free_port()
+
+    def begin_them_all() -> None:
+        os.setsid()  # to be ended together
+        small_ranks.main(folder, *ports, compared_steps, *ranks)
+
+    child = start_child(begin_them_all)
+    try:
+        assert wait(child) == 0, all_said(folder)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
     return json.loads((folder / "codes.json").read_text())
 
 

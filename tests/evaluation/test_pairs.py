@@ -14,6 +14,8 @@ from trimtab.evaluation.pairs import score_pairs
 from trimtab.inference import load_model
 from trimtab.launch import train
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 PAIRS = small_pairs(40, seed=5)
 SOURCES, TARGETS = [pair[0] for pair in PAIRS], [pair[1] for pair in PAIRS]
 

@@ -99,6 +99,7 @@ def test_sources_are_normalised_as_they_were_in_training(loaded):
     assert reference_loss(loaded, odd, REFERENCES) != pytest.approx(plain, rel=1e-3)
 
 
+@pytest.mark.quick("zst-open")
 @pytest.mark.parametrize(
     ("suffix", "opened"), [("gz", gzip.open), ("xz", lzma.open), ("zst", zstandard.open)]
 )

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.faults.counting import Count, keep
-from tests.faults.killing import MANY_STEPS, killed_recipe
+from tests.faults.killing import FEW_STEPS, MANY_STEPS, killed_recipe
 from tests.shared_folder import shared_folder
 from tests.unchecked import model_unchecked
 from trimtab.launch import train
@@ -18,7 +18,7 @@ def undisturbed(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
     def make(folder: Path) -> None:
         with model_unchecked():
-            train(killed_recipe(folder, workers=0), out=folder / "run")
+            train(killed_recipe(folder, workers=0, steps=FEW_STEPS), out=folder / "run")
 
     return shared_folder(tmp_path_factory, "undisturbed", make) / "run"
 

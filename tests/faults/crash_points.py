@@ -19,6 +19,7 @@ from tests.checkpoint.dying import CALLS
 from tests.children import run_in_child
 from tests.faults.killing import digest, logs
 from tests.small_run import small_recipe
+from tests.unchecked import model_unchecked
 from trimtab.launch import train
 from trimtab.step import take_step
 from trimtab.step.stepper import Stepper
@@ -51,7 +52,7 @@ class Died:
 def die_everywhere(folder: Path, *, first: int = 0, every: int = 1) -> list[Died]:
     """Dies at point `first` and at every `every`-th after it, until the run has none left."""
     recipe = small_recipe(folder / "data", **CHANGES)
-    assert run_in_child(lambda: train(recipe, out=folder / "expected") and None) == 0
+    assert run_in_child(lambda: train_unchecked(recipe, out=folder / "expected")) == 0
     found: list[Died] = []
     number = first
     while (died := die_once(folder, recipe, number)) is not None:
@@ -59,6 +60,12 @@ def die_everywhere(folder: Path, *, first: int = 0, every: int = 1) -> list[Died
         print(json.dumps(asdict(died)), flush=True)
         number += every
     return found
+
+
+def train_unchecked(recipe: Path, **changes: Any) -> None:
+    """The checks of the model, which are no matter of when a run ends, are left out."""
+    with model_unchecked():
+        train(recipe, **changes)
 
 
 def die_once(folder: Path, recipe: Path, number: int) -> Died | None:
@@ -69,7 +76,7 @@ def die_once(folder: Path, recipe: Path, number: int) -> Died | None:
 
     def doomed() -> None:
         _die_at(number, run, note)
-        train(recipe, out=run)
+        train_unchecked(recipe, out=run)
 
     code = run_in_child(doomed)
     assert code in (0, -signal.SIGKILL), f"the child failed by itself: {code}"
@@ -78,7 +85,8 @@ def die_once(folder: Path, recipe: Path, number: int) -> Died | None:
     told = json.loads(note.read_text())
     steps = [int(path.name[5:]) for path in (run / "checkpoints").glob("step-*")]
     assert (
-        run_in_child(lambda: train(recipe, out=run, resume=run.exists() and any(run.iterdir())) and None) == 0
+        run_in_child(lambda: train_unchecked(recipe, out=run, resume=run.exists() and any(run.iterdir())))
+        == 0
     ), told
     expected = folder / "expected"
     same = digest(run, STEPS) == digest(expected, STEPS) and once(logs(run)) == once(logs(expected))

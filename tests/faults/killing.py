@@ -19,8 +19,8 @@ from tests.small_run import small_recipe
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.step_folders import list_steps, step_name
 
-STEPS, MANY_STEPS, EVERY = 60, 120, 5
-"""Of a run that is ended once or twice, of one that is ended ten times, and between checkpoints."""
+FEW_STEPS, STEPS, MANY_STEPS, EVERY = 40, 60, 120, 5
+"""Of a run that is ended once or twice, a few times and ten times, and between checkpoints."""
 CHANGES = {
     "model.dropout": 0.2,
     "evaluate.every": "40 steps",
@@ -56,7 +56,8 @@ class Found:
 
 def killed_recipe(folder: Path, *, workers: int, steps: int = STEPS) -> Path:
     """A tiny run with dropout and a checkpoint every few steps."""
-    return small_recipe(folder, length=f"{steps} steps", **CHANGES, **{"data.workers": workers})
+    within = {"evaluate.every": f"{min(40, 2 * steps // 3)} steps"}
+    return small_recipe(folder, length=f"{steps} steps", **{**CHANGES, **within, "data.workers": workers})
 
 
 def moments(count: int, *, seed: int, steps: int = STEPS) -> list[Moment]:

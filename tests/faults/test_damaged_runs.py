@@ -46,6 +46,7 @@ def is_noticed(checkpoint: Path) -> bool:
     return False
 
 
+@pytest.mark.quick("manifest.json-20", "state.json-20")
 @pytest.mark.parametrize("flips", FLIPS)
 @pytest.mark.parametrize("file", FILES)
 def test_every_flipped_bit_of_a_checkpoint_is_noticed(file: str, flips: int, run: Path, count: Count):

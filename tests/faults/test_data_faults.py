@@ -17,6 +17,8 @@ from trimtab.errors import InputError
 from trimtab.launch import train
 from trimtab.step.accumulate import accumulate
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 SHORT = {
     "length": "8 steps",
     "step.schedule.warmup": "2 steps",

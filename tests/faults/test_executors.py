@@ -12,6 +12,7 @@ import pytest
 from tests.data.silence import end_soon
 from tests.faults.counting import Count
 from tests.faults.killing import logs
+from tests.small_run import small_recipe
 from tests.training.small_line import Told
 from trimtab.checkpoint.step_folders import step_name
 from trimtab.errors import Terminated
@@ -22,13 +23,13 @@ pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 STEPS = 60
 
 
-def weights(run: Path) -> str:
-    file = run / "checkpoints" / step_name(STEPS) / "model.safetensors"
+def weights(run: Path, step: int) -> str:
+    file = run / "checkpoints" / step_name(step) / "model.safetensors"
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def is_same(run: Path, other: Path) -> bool:
-    return weights(run) == weights(other) and logs(run)["metrics"] == logs(other)["metrics"]
+def is_same(run: Path, other: Path, *, step: int = STEPS) -> bool:
+    return weights(run, step) == weights(other, step) and logs(run)["metrics"] == logs(other)["metrics"]
 
 
 def train_with_stops(recipe: Path, run: Path, stops: list[int], *, workers: list[int]) -> None:
@@ -76,20 +77,21 @@ def test_a_run_may_be_stopped_at_every_edge(trained_run: Path, tmp_path: Path, c
 @pytest.mark.quick("SIGKILL")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=lambda each: each.name)
 def test_a_worker_that_dies_or_stops_changes_nothing(
-    number: int, trained_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: Count
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: Count
 ):
     end_soon(monkeypatch, seconds=3.0, first=10.0)  # it may be stopped before it gave anything
     hit = []
 
     def watch(step: int) -> None:
-        if step in (2, 40):
+        if step in (2, 12):
             for worker in multiprocessing.active_children():
                 os.kill(worker.pid, number)
                 hit.append(worker.pid)
 
-    recipe = trained_run.parent / "recipe.yaml"
+    recipe = small_recipe(tmp_path, **{"length": "20 steps", "evaluate.every": "20 steps"})
+    undisturbed = train(recipe, out=tmp_path / "undisturbed").run
     train(recipe, overrides=["data.workers=2"], out=tmp_path / "run", progress=Told(watch=watch))
-    same = is_same(tmp_path / "run", trained_run)
+    same = is_same(tmp_path / "run", undisturbed, step=20)
     count("workers lost", tried=len(hit), held=len(hit) * same, steps_lost=[0] * len(hit))
     assert len(hit) >= 2
     assert same

@@ -10,8 +10,8 @@ import pytest
 
 from tests.faults.counting import Count
 from tests.faults.killing import (
+    FEW_STEPS,
     MANY_STEPS,
-    STEPS,
     Found,
     digest,
     end_in_turn,
@@ -38,15 +38,15 @@ def steps_lost(found: list[Found]) -> list[int]:
 @pytest.mark.quick("0")
 @pytest.mark.parametrize("workers", [0, 2])
 def test_two_kills_in_a_row_change_nothing(workers: int, tmp_path: Path, undisturbed: Path, count: Count):
-    recipe = killed_recipe(tmp_path, workers=workers)
-    early, late = moments(2, seed=workers)
+    recipe = killed_recipe(tmp_path, workers=workers, steps=FEW_STEPS)
+    early, late = moments(2, seed=workers, steps=FEW_STEPS)
     found = end_in_turn(recipe, tmp_path / "run", [early, late])
     assert [each.code for each in found] == [-signal.SIGKILL] * 2
     assert found[1].checkpoint >= late.step
     train(recipe, out=tmp_path / "run", resume=True)
     as_undisturbed = is_as_undisturbed(tmp_path / "run", undisturbed)
     count("random kills", tried=2, held=2 * as_undisturbed, steps_lost=steps_lost(found))
-    assert len(logs(tmp_path / "run")["metrics"]) == STEPS
+    assert len(logs(tmp_path / "run")["metrics"]) == FEW_STEPS
     assert as_undisturbed
 
 

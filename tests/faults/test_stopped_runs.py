@@ -10,6 +10,7 @@ import pytest
 from tests.children import Command
 from tests.faults.counting import Count
 from tests.faults.killing import (
+    FEW_STEPS,
     LONGEST_WAIT,
     MANY_STEPS,
     Moment,
@@ -37,13 +38,13 @@ Deed = Callable[[Command], None]
 def test_a_run_that_is_asked_to_stop_saves_and_can_go_on(
     number: int, workers: int, tmp_path: Path, undisturbed: Path, count: Count
 ):
-    recipe, run = killed_recipe(tmp_path, workers=workers), tmp_path / "run"
-    (left,) = end_in_turn(recipe, run, [Moment(40, 0.05)], number=number)
+    recipe, run = killed_recipe(tmp_path, workers=workers, steps=FEW_STEPS), tmp_path / "run"
+    (left,) = end_in_turn(recipe, run, [Moment(20, 0.05)], number=number)
     train(recipe, out=run, resume=True)
     count("signals", tried=1, held=digest(run) == digest(undisturbed), steps_lost=[0])
     assert left.code == (130 if number == signal.SIGINT else 143)
     # Nothing done is lost: the newest checkpoint is that of the last step.
-    assert left.checkpoint == left.metrics_step >= 40
+    assert left.checkpoint == left.metrics_step >= 20
     assert left.drafts == 0
     assert digest(run) == digest(undisturbed)
     assert logs(run) == logs(undisturbed)
@@ -106,8 +107,8 @@ def test_whoever_cannot_wait_loses_no_checkpoint(tmp_path: Path, long_undisturbe
 def test_a_run_that_is_stopped_and_continued_goes_on(
     seconds: float, tmp_path: Path, undisturbed: Path, count: Count
 ):
-    recipe, run = killed_recipe(tmp_path, workers=0), tmp_path / "run"
-    code = disturb(recipe, run, 40, send(signal.SIGSTOP, signal.SIGCONT, apart=seconds))
+    recipe, run = killed_recipe(tmp_path, workers=0, steps=FEW_STEPS), tmp_path / "run"
+    code = disturb(recipe, run, 20, send(signal.SIGSTOP, signal.SIGCONT, apart=seconds))
     count("signals", tried=1, held=code == 0 and digest(run) == digest(undisturbed), steps_lost=[0])
     assert code == 0
     assert digest(run) == digest(undisturbed)

@@ -83,6 +83,7 @@ def as_overrides(climb):
     }
 
 
+@pytest.mark.quick("2.0")
 @pytest.mark.parametrize("gib", [2.0, 2.5, 3.0])
 def test_translators_climb_too(gib):
     climb = climb_of(pairs_recipe(), gib)

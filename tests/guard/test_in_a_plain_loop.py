@@ -26,6 +26,7 @@ def trained(factor: float, *, guard: Guard | None, steps: int = 150):
     return model, refused
 
 
+@pytest.mark.quick("nan", "100000.0")
 @pytest.mark.parametrize("factor", [math.nan, math.inf, 1e5])
 def test_only_the_poisoned_step_is_refused(factor):
     model, refused = trained(factor, guard=Guard())

@@ -20,6 +20,7 @@ PAIRS = small_pairs(12, seed=5)
 SOURCES, TARGETS = [a for a, _ in PAIRS], [b for _, b in PAIRS]
 
 
+@pytest.mark.quick("True")
 @pytest.mark.parametrize("reads", [False, True])
 def test_words_are_linked_by_what_their_tokens_attend_to_most(trained_run, reads):
     model = load_model(str(trained_run))

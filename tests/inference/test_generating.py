@@ -19,6 +19,7 @@ def facts(texts):
     return [(each.line, each.sample, each.prompt, each.text, each.num_tokens, each.stopped) for each in texts]
 
 
+@pytest.mark.quick("@30")
 @pytest.mark.parametrize("spec", ["", "@last", "@30"])
 def test_a_run_goes_on_from_prompts_line_for_line(text_run, spec):
     found = list(generate(f"{text_run}{spec}", PROMPTS, max_tokens=12, samples=2))

@@ -60,6 +60,7 @@ def test_a_short_prompt_with_a_long_way_to_go_stands_beside_a_long_one(make):
     assert together == [next(iter(make().generate([line], generation))).text for line in lines]
 
 
+@pytest.mark.quick("None-recurrent", "None-transformer", "sampling1-recurrent", "sampling1-<lambda>")
 @pytest.mark.parametrize("make", [recurrent, transformer, lambda: transformer(kv_heads=2, qk_norm=True)])
 @pytest.mark.parametrize("sampling", [None, Sampling(temperature=0.7, min_p=0.02)])
 def test_a_text_that_is_streamed_is_the_one_that_is_given_whole(make, sampling):

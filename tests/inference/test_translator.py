@@ -145,6 +145,7 @@ def test_hostile_lines_pass_through_a_stream_one_for_one(loaded):
     assert all(len(line.splitlines()) <= 1 for line in written.removesuffix("\n").split("\n"))
 
 
+@pytest.mark.quick("4")
 @pytest.mark.parametrize("beam", [1, 4])
 def test_each_line_keeps_its_translation_whatever_stands_around_it(loaded, beam):
     translator = loaded.translator(search=Search(beam=beam))

@@ -56,6 +56,10 @@ def test_the_beginning_of_the_models_own_translation_gives_that_translation(load
         assert kept > 5
 
 
+@pytest.mark.quick(
+    "{'beam': 1}",
+    "{'sampling': Sampling(temperature=1.0, top_k=None, top_p=None, min_p=None, epsilon=None, seed=1)}",
+)
 @pytest.mark.parametrize("options", [{"beam": 1}, {"beam": 4}, {"sampling": Sampling()}], ids=str)
 def test_every_translation_begins_with_its_prefix_even_of_a_line_that_is_cut(loaded, options):
     lines = [*LINES[:6], "ship " * 60, ""]

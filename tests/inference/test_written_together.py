@@ -31,6 +31,7 @@ def written(generator, texts, is_awaited=lambda place: True):
     return parts, wholes
 
 
+@pytest.mark.quick("drawn0-recurrent", "drawn0-transformer", "None-recurrent")
 @pytest.mark.parametrize("make", [recurrent, transformer])
 @pytest.mark.parametrize("drawn", [{"temperature": 0.7, "min_p": 0.02}, None])
 def test_each_request_gets_what_it_would_get_alone(make, drawn):

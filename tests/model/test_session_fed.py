@@ -13,7 +13,7 @@ SOURCES, GIVEN, NEXT = (
 )
 
 
-@pytest.mark.quick("{}", "{'model.norm_position': 'after'}")
+@pytest.mark.quick("{'model.norm_position': 'after'}")
 @pytest.mark.parametrize(
     "changes",
     [

@@ -8,6 +8,9 @@ from trimtab.model.source_attention import forward_aligned, watch_source_attenti
 VARIANTS = [{}, {"heads": 4, "kv_heads": 2, "bias": False}, {"positions": "rotary", "norm_position": "after"}]
 
 
+@pytest.mark.quick(
+    "{'heads': 4, 'kv_heads': 2, 'bias': False}", "{'positions': 'rotary', 'norm_position': 'after'}"
+)
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_the_forward_pass_is_the_models_own_and_the_head_is_what_attention_uses(variant):
     model = build(**variant).eval()

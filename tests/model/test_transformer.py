@@ -5,6 +5,7 @@ from tests.small_run import small_parts
 from tests.streams import pack_of
 
 
+@pytest.mark.quick("rotary")
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
 def test_a_half_copy_is_near_the_model_and_leaves_it_as_it_is(tmp_path, positions):
     model = small_parts(tmp_path, **{"model.positions": positions}).model.eval()

@@ -6,6 +6,7 @@ import torch
 
 from tests.one_epoch_run import BROKEN_STEP, one_epoch_recipe, windows_of
 from tests.shared_folder import shared_folder
+from tests.unchecked import model_unchecked
 from trimtab.launch import train
 from trimtab.step.stepper import Stepper
 
@@ -24,7 +25,8 @@ def healthy_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """A finished run of one epoch, with checkpoints of each 20th step; nothing may be changed in it."""
 
     def make(folder: Path) -> None:
-        train(one_epoch_recipe(folder), out=folder / "run")
+        with model_unchecked():
+            train(one_epoch_recipe(folder), out=folder / "run")
 
     return shared_folder(tmp_path_factory, "healthy", make) / "run"
 
@@ -36,7 +38,8 @@ def broken_run(healthy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> t
     line = int(window.line[10]) + 1
     folder = tmp_path_factory.mktemp("broken")
     strict = {"guard": {"window": 24, "active_from": 16, "loss_deviations": 4.0, "norm_deviations": 6.0}}
-    run = train(one_epoch_recipe(folder, broken_line=line, **strict), out=folder / "run").run
+    with model_unchecked():
+        run = train(one_epoch_recipe(folder, broken_line=line, **strict), out=folder / "run").run
     step = next(step for step, window in enumerate(windows_of(run), 1) if line - 1 in window.line.tolist())
     return run, line, step
 
@@ -55,7 +58,7 @@ def rewound_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
         begin(stepper, state)
 
     def make(folder: Path) -> None:
-        with pytest.MonkeyPatch.context() as patch:
+        with model_unchecked(), pytest.MonkeyPatch.context() as patch:
             patch.setattr(Stepper, "begin", poked)
             train(one_epoch_recipe(folder, **REWINDS), out=folder / "run")
 

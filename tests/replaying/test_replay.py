@@ -176,7 +176,7 @@ def spoilt_run(tmp_path_factory):
         return train(one_epoch_recipe(folder, **left_alone), out=folder / "run").run
 
 
-@pytest.mark.quick("75")
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [71, 75])
 def test_weights_that_were_spoilt_are_blamed_and_no_line_is(spoilt_run, step):
     assert metrics(spoilt_run)[step]["loss"] > 2 * metrics(spoilt_run)[69]["loss"]

@@ -18,6 +18,7 @@ def opened(monkeypatch, translator):
     monkeypatch.setattr(module, "open_served", lambda run, options: translator)
 
 
+@pytest.mark.quick("15-Terminated", "2-Interrupted")
 @pytest.mark.parametrize(
     ("number", "kind"),
     [(signal.SIGTERM, Terminated), (signal.SIGINT, Interrupted), (signal.SIGUSR1, StartAgain)],

@@ -66,6 +66,7 @@ def test_each_weight_moves_as_if_its_rate_were_that_of_all(kind, on_device):
         assert not torch.equal(found[name], trained(kind, on_device=on_device)[name])
 
 
+@pytest.mark.quick("AdamW", "Adafactor")
 @ALL
 @settings(max_examples=10, deadline=None)
 @given(st.integers(-6, 6))

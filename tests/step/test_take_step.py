@@ -61,6 +61,7 @@ def test_a_refused_step_changes_neither_weights_nor_moments_nor_counts(config, b
     assert not torch.equal(before[0]["linear.weight"], after[0]["linear.weight"])
 
 
+@pytest.mark.quick("adamw", "adafactor", "muon")
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda c: c.kind)
 def test_a_run_with_a_refused_step_equals_one_that_never_saw_it(config):
     def train(with_poison):

@@ -32,6 +32,7 @@ def seen_in(parts, valid):
     return found, loss
 
 
+@pytest.mark.quick("16", "1024")
 @pytest.mark.parametrize("budget", [16, 32, 1024])
 def test_one_pack_of_a_set_is_looked_at_however_many_there_are(tmp_path, budget):
     parts, valid = built(tmp_path, **{"step.tokens_per_micro_batch": budget, "data.max_tokens": 16})

@@ -71,6 +71,7 @@ def test_a_merge_is_proven_by_transformers(adapted, tmp_path):
     assert export_model(str(adapted), out=tmp_path / "merged", source=few, reference=few).gate.passed
 
 
+@pytest.mark.slow
 def test_a_resumed_run_ends_with_the_same_bits(adapted, tmp_path):
     shutil.copytree(adapted, tmp_path / "run")
     shutil.rmtree(tmp_path / "run" / "checkpoints" / "step-00000006")

@@ -13,8 +13,8 @@ SETTINGS = {
 }
 
 
+@pytest.mark.quick("sub-layers, each other one")
 @pytest.mark.parametrize("name", [pytest.param(name, id=name) for name in SETTINGS])
-@pytest.mark.quick("sub-layers, each other one", "sub-layers, hardly one")
 def test_it_trains(tmp_path, name):
     recipe = small_recipe(tmp_path, **SETTINGS[name], length="2 steps", **{"step.schedule.warmup": "1 steps"})
     assert train(recipe, out=tmp_path / "run").state.step == 2

@@ -96,6 +96,7 @@ def test_a_short_run_that_diverges_ends_with_an_error_and_with_it_again(
     assert "S908" in [each.code for each in again.findings]
 
 
+@pytest.mark.quick("3")
 @pytest.mark.parametrize("first", [1, 3])
 def test_a_run_whose_last_steps_are_not_finite_ends_with_an_error(tmp_path, first):
     line = small_line(tmp_path, **{**ALONE, "length": "5 steps"})

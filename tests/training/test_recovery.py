@@ -36,24 +36,24 @@ def test_a_run_that_cannot_rewind_ends(tmp_path):
     ids=["gpu", "cpu", "python"],
 )
 def test_memory_that_runs_out_in_the_middle_ends_the_run_with_advice_and_loses_nothing(tmp_path, error):
-    changes = {"length": "20 steps", "evaluate.every": "90 steps", "checkpoint.every": "5 steps"}
+    changes = {"length": "12 steps", "evaluate.every": "90 steps", "checkpoint.every": "4 steps"}
     line, undisturbed = (small_line(tmp_path / name, **changes) for name in ("run", "undisturbed"))
     undisturbed.train()
     plain = line.parts.stepper.objective
 
     def full(pack):
-        if line.told.steps and line.told.steps[-1]["step"] == 13:
+        if line.told.steps and line.told.steps[-1]["step"] == 9:
             raise error
         return plain(pack)
 
     line.parts.stepper.objective = full
-    with pytest.raises(RunFailed, match=r"memory ran out after step 13: .+\n.+\n.+--resume") as raised:
+    with pytest.raises(RunFailed, match=r"memory ran out after step 9: .+\n.+\n.+--resume") as raised:
         train_with_recovery(line.parts, TrainState(), line.recorder)
     assert "See documentation" not in str(raised.value)
     line.recorder.close()
     again = small_line(tmp_path / "again", **changes)
     state = restore(again.parts, line.recorder.store.latest())
-    assert state.step == 10
+    assert state.step == 8
     again.recorder.begin_at(state)
     again.train(state)
     assert equal(again.weights(), undisturbed.weights())

@@ -58,7 +58,7 @@ def finding(line: Line, code: str) -> dict:
     ("value", "after"), [(math.nan, 40), (40.0, 100)], ids=["not-a-number", "huge"]
 )  # the guard needs more steps to tell what is huge
 def test_spoilt_weights_send_the_run_back_and_the_steps_around_are_left_out(tmp_path, value, after):
-    length = after + 60
+    length = after + 40
     line = small_line(tmp_path, **CHANGES | {"length": f"{length} steps"})
     poked(line, after=after, value=value)
     state = line.train()

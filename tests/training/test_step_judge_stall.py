@@ -58,7 +58,7 @@ def test_steps_of_any_length_that_differ_by_a_few_times_are_never_told_of(second
 @pytest.mark.quick("the step")
 @pytest.mark.parametrize("where", ["the batch", "the step"])
 def test_a_run_that_stood_still_says_so_once_and_ends_as_ever(tmp_path, monkeypatch, where):
-    line, ahead = small_line(tmp_path, **{"length": "30 steps", "evaluate.every": "30 steps"}), [0.0]
+    line, ahead = small_line(tmp_path, **{"length": "14 steps", "evaluate.every": "14 steps"}), [0.0]
     clock = time.perf_counter
     monkeypatch.setattr("trimtab.training.stopwatch.time.perf_counter", lambda: clock() + ahead[0])
 
@@ -79,7 +79,7 @@ def test_a_run_that_stood_still_says_so_once_and_ends_as_ever(tmp_path, monkeypa
     healthy_batches, healthy_objective = DataStream.batches, line.parts.stepper.objective
     monkeypatch.setattr(DataStream, "batches", batches)
     line.parts.stepper.objective = objective
-    assert line.train().step == 30
+    assert line.train().step == 14
     (stalled,) = (each for each in line.log("findings") if each["code"] == "P902")
     waited = 60 if where == "the batch" else 0
     assert stalled["step"] == 12

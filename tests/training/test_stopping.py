@@ -4,6 +4,7 @@ import threading
 import pytest
 
 from tests.short_run import log, model_sha, newest_state
+from tests.small_run import small_recipe
 from tests.training.small_line import Told
 from trimtab.errors import Terminated
 from trimtab.launch import train
@@ -18,25 +19,28 @@ SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1]
 
 @pytest.mark.quick("SIGTERM")
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda each: each.name)
-def test_a_signal_stops_the_run_after_the_step_at_hand_and_it_can_go_on(trained_run, tmp_path, number):
-    recipe, run = trained_run.parent / "recipe.yaml", tmp_path / "run"
+def test_a_signal_stops_the_run_after_the_step_at_hand_and_it_can_go_on(tmp_path, number):
+    recipe = small_recipe(
+        tmp_path, **{"length": "12 steps", "evaluate.every": "6 steps", "checkpoint.every": "6 steps"}
+    )
+    undisturbed, run = train(recipe, out=tmp_path / "undisturbed").run, tmp_path / "run"
     before, during = signal.getsignal(number), []
 
     def watch(step):
-        if step == 33:
+        if step == 8:
             signal.raise_signal(number)
             during.append(signal.getsignal(number))
 
-    with pytest.raises(Terminated, match="after step 33; continue with --resume") as caught:
+    with pytest.raises(Terminated, match="after step 8; continue with --resume") as caught:
         train(recipe, out=run, progress=Told(watch=watch))
     assert caught.value.exit_code == {signal.SIGINT: 130, signal.SIGUSR1: 99}.get(number, 143)
     assert during == [signal.SIG_DFL]  # a second one ends it at once
     assert signal.getsignal(number) == before
-    assert newest_state(run).step == 33
-    assert train(recipe, out=run, resume=True).state.step == 60
-    assert model_sha(run, 60) == model_sha(trained_run, 60)
-    assert log(run, "metrics") == log(trained_run, "metrics")
-    assert log(run, "evaluations") == log(trained_run, "evaluations")
+    assert newest_state(run).step == 8
+    assert train(recipe, out=run, resume=True).state.step == 12
+    assert model_sha(run, 12) == model_sha(undisturbed, 12)
+    assert log(run, "metrics") == log(undisturbed, "metrics")
+    assert log(run, "evaluations") == log(undisturbed, "evaluations")
 
 
 def test_a_run_outside_of_the_main_thread_leaves_signals_alone(recipe, tmp_path):

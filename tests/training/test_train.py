@@ -139,13 +139,13 @@ def test_order_and_weights_are_the_same_however_many_workers_read(tmp_path):
 
 
 def test_going_on_in_the_middle_gives_the_weights_of_never_having_stopped(tmp_path):
-    changes = {"length": "20 steps", "evaluate.every": "50 steps", "model.dropout": 0.3}
+    changes = {"length": "8 steps", "evaluate.every": "50 steps", "model.dropout": 0.3}
     whole = small_line(tmp_path / "whole", **changes)
     whole.train()
     halves = small_line(tmp_path / "halves", **changes)
-    halves.told.watch = lambda step: setattr(halves.recorder, "must_stop", step == 7)
+    halves.told.watch = lambda step: setattr(halves.recorder, "must_stop", step == 3)
     state = halves.train()
-    assert state.step == 7
+    assert state.step == 3
     halves.recorder.must_stop = False
-    assert halves.train(state).step == 20
+    assert halves.train(state).step == 8
     assert equal(whole.weights(), halves.weights())

@@ -30,7 +30,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.quick("0-adamw", "1-ema")
+@pytest.mark.quick("1-ema")
 @pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("steps_before", [0, 1])
 def test_everything_has_its_bits_again_and_the_run_continues_as_if_nothing_had_been(

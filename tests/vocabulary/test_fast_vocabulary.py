@@ -114,6 +114,7 @@ def test_the_alphabet_of_bytes_is_that_of_the_library():
     assert len(byte_alphabet()) == 256
 
 
+@pytest.mark.quick("change0")
 @pytest.mark.parametrize("change", [{"type": "WordLevel"}, {"end_of_word_suffix": "</w>"}])
 def test_other_kinds_are_refused(change):
     tree = json.loads(byte_level().to_str())

@@ -84,6 +84,7 @@ def test_gradients_and_hooks_are_left_as_they_were():
     assert all(not module._forward_hooks and not module._backward_hooks for module in model.modules())
 
 
+@pytest.mark.quick("dtype0")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 def test_a_sub_layer_that_overflows_is_found_in_a_translator(dtype):
     config = EncoderDecoderModel(dim=32, heads=2, layers=2, feed_forward=48, dropout=0.0)

@@ -126,7 +126,10 @@ class NewerFormat(InputError):
 
 def render(fields: Mapping[str, Any]) -> bytes:
     """The one spelling of a manifest, given all but its digest."""
-    digest = hashlib.sha256(_canonical(fields)).hexdigest()
+    rest = _canonical(fields)
+    digest = hashlib.sha256(rest).hexdigest()
+    if fields and all(name > "digest" for name in fields):  # as in every manifest that trimtab writes
+        return b'{\n "digest": "%s",' % digest.encode() + rest[1:]
     return _canonical({**fields, "digest": digest})
 
 

@@ -41,6 +41,7 @@ def case(request, trained_run, tmp_path_factory):
     return model, library, rows, limits
 
 
+@pytest.mark.quick(search=[Search(beam=4), Search(beam=4, length_penalty=0.0), Search(beam=5, stop="enough")])
 @pytest.mark.parametrize(("search", "n"), SEARCHES, ids=str)
 def test_it_finds_what_ours_finds_with_the_same_scores(case, search, n):
     model, library, rows, limits = case

@@ -65,7 +65,7 @@ def written(model, folder, kind="float32"):
     return target.as_users_open_it(folder)
 
 
-@pytest.mark.quick("three matrices")
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", EXACT.values(), ids=EXACT)
 def test_every_shape_of_model_comes_out_exact(loaded, lines, tmp_path, changes):
     model = variant(loaded, **changes)

@@ -10,6 +10,8 @@ from trimtab.build import build
 from trimtab.errors import InputError
 from trimtab.inference import Translator
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 
 @pytest.mark.parametrize("family", families(("marian", "nllb"), quick=("marian",)))
 def test_a_translator_is_trained_resumed_and_exported(tmp_path, family):

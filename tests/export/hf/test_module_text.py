@@ -44,6 +44,7 @@ def text_of(base, adapter=None):
     return next(iter(generator.generate(["the"], config))).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapter", [None, LORA], ids=["all weights", "adapter"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_resumed_run_ends_with_the_same_bits(trained, family, adapter, tmp_path):

@@ -14,17 +14,19 @@ pytest.importorskip("peft")
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
 
-@pytest.fixture
-def few(tmp_path):
+@pytest.fixture(scope="module")
+def few(tmp_path_factory):
     """Lines that the gate reads; those that it takes by itself are many."""
-    file = tmp_path / "few.txt"
+    file = tmp_path_factory.mktemp("lines") / "few.txt"
     file.write_text("the red ship\n\nturns the wind\n")
     return file
 
 
 @pytest.fixture(scope="module")
-def exported(lora_run, tmp_path_factory):
-    return export_model(str(lora_run), to="peft", out=tmp_path_factory.mktemp("adapters") / "small")
+def exported(lora_run, few, tmp_path_factory):
+    return export_model(
+        str(lora_run), to="peft", out=tmp_path_factory.mktemp("adapters") / "small", source=few
+    )
 
 
 def test_peft_computes_what_the_trainer_does(exported):
@@ -114,6 +116,7 @@ def _text(generator, asked):
     return next(iter(generator.generate(["the"], asked))).text
 
 
+@pytest.mark.quick("given1")
 @pytest.mark.parametrize("given", [{}, {"dora": True}])
 def test_gradients_of_each_kind_are_those_of_peft(given, tmp_path):
     import torch

@@ -97,6 +97,7 @@ def written_out(model: Modular, window: TextGlobalBatch, packing: DirectedPackin
 EXAMPLE = st.tuples(st.integers(1, MOST), st.integers(1, MOST), st.integers(0, len(NAMES) - 1))
 
 
+@pytest.mark.quick("component")
 @pytest.mark.parametrize("mean_over", ["step", "component"])
 @given(lengths=st.lists(EXAMPLE, min_size=1, max_size=20))
 @settings(max_examples=5)

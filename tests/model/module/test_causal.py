@@ -63,6 +63,7 @@ def loss_and_gradient(parts, cuts):
     }
 
 
+@pytest.mark.quick("gemma2")
 @pytest.mark.parametrize("family", families(CAUSAL, quick=QUICK))
 def test_a_window_has_one_loss_and_one_gradient_however_it_is_cut(made, family):
     _, parts = made(family)
@@ -114,6 +115,7 @@ def test_prompts_of_different_lengths_continue_as_generate_does(made, family):
         assert found == written
 
 
+@pytest.mark.quick("gpt2")
 @pytest.mark.parametrize("family", families(CAUSAL, quick=QUICK))
 def test_an_adapter_computes_what_peft_does(made, family, tmp_path):
     """Every linear map of the layers is adapted, under the name that PEFT finds it by."""

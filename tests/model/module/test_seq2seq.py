@@ -73,6 +73,7 @@ def test_a_window_has_one_loss_and_one_gradient_however_it_is_cut(made, family):
             assert torch.allclose(cut[name], each, atol=1e-5, rtol=1e-4), name
 
 
+@pytest.mark.quick("marian", "t5")
 @pytest.mark.parametrize("family", families(SEQ2SEQ, quick=("marian", "nllb", "t5")))
 def test_loss_and_tokens_are_those_of_transformers(made, family):
     folder, parts = made(family)

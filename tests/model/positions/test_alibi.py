@@ -56,7 +56,7 @@ def test_attention_equals_the_formula_written_out_for_each_token():
                 torch.testing.assert_close(found[first + i, head], wanted)
 
 
-@pytest.mark.quick("decoder-{}", "encoder_decoder-{'norm_position': 'after'}")
+@pytest.mark.quick("encoder_decoder-{'norm_position': 'after'}")
 @pytest.mark.parametrize("changes", [{}, {"kv_heads": 2}, {"norm_position": "after"}], ids=str)
 @pytest.mark.parametrize("build", [decoder, encoder_decoder])
 @torch.no_grad()

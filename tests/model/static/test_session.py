@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.model.test_encoder_decoder import FEW, SOURCES, VARIANTS, build
+from tests.model.test_encoder_decoder import SOURCES, VARIANTS, build
 from tests.streams import START, stream_of
 from trimtab.model.static import session_memory as room_module
 from trimtab.model.static import shapes
@@ -63,7 +63,10 @@ def go_on(plain, static, *, steps, generator):
             rows -= 1
 
 
-@pytest.mark.quick(variant=FEW)
+@pytest.mark.quick(
+    "{'heads': 4, 'kv_heads': 2, 'positions': 'rotary', 'activation': 'geglu', 'bias': False}",
+    "{'norm_position': 'b2t', 'qk_norm': True, 'positions': 't5'}",
+)
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 @torch.no_grad()
 def test_steps_equal_those_of_the_plain_session(variant):

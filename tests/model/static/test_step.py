@@ -1,14 +1,17 @@
 import pytest
 import torch
 
-from tests.model.test_encoder_decoder import FEW, SOURCES, VARIANTS, build, logits
+from tests.model.test_encoder_decoder import SOURCES, VARIANTS, build, logits
 from tests.streams import START, stream_of
 from trimtab.model.static.session import StaticSession, shape_of
 from trimtab.model.static.session_memory import SessionMemory
 from trimtab.model.static.step import static_step
 
 
-@pytest.mark.quick(variant=FEW)
+@pytest.mark.quick(
+    "{'heads': 4, 'kv_heads': 2, 'positions': 'rotary', 'activation': 'geglu', 'bias': False}",
+    "{'norm_position': 'b2t', 'qk_norm': True, 'positions': 't5'}",
+)
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 @torch.no_grad()
 def test_steps_equal_the_whole_forward(variant):

@@ -93,6 +93,7 @@ def test_saved_state_goes_on_to_the_bit(states, weights):
         )
 
 
+@pytest.mark.quick("bfloat16", "4bit")
 @pytest.mark.parametrize("states", STATES)
 def test_updates_far_below_the_steps_of_bfloat16_are_not_lost(states):
     layers = nn.Linear(100, 100, bias=False).to(torch.bfloat16)

@@ -49,6 +49,7 @@ def assert_same(first, second):
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
+@pytest.mark.quick("float32-dtype0", "8bit-dtype1", "4bit, stable-dtype0")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("kind", KINDS)
 def test_updates_are_those_of_states_on_the_device_to_the_bit(kind, dtype):

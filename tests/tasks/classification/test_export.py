@@ -9,6 +9,8 @@ from tests.module_folder import module_folder
 from tests.module_run import SHORT, again_from_the_middle
 from trimtab.errors import InputError
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 
 def test_a_classifier_is_trained_resumed_and_exported(tmp_path):
     module_folder(tmp_path / "base", "bert")

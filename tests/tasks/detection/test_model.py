@@ -82,7 +82,7 @@ def with_zeros_filled(model):
             weight.normal_(0, 0.02)
 
 
-@pytest.mark.quick(architecture=["d_fine"])
+@pytest.mark.quick("group-d_fine")
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("norm", ["frozen", "group"])
 def test_a_step_is_the_same_however_it_is_cut(architecture, norm):

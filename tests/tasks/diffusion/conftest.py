@@ -2,6 +2,7 @@ import pytest
 
 from tests.diffusion_run import diffusion_recipe, diffusion_sources
 from tests.shared_folder import shared_folder
+from tests.unchecked import model_unchecked
 from trimtab.launch import train
 
 
@@ -24,6 +25,7 @@ def diffusion_run(own_cache, tmp_path_factory):
     """The folder of a small diffusion model that is trained for a few steps."""
 
     def make(folder):
-        train(diffusion_recipe(folder), out=folder / "run")
+        with model_unchecked():
+            train(diffusion_recipe(folder), out=folder / "run")
 
     return shared_folder(tmp_path_factory, "diffusion_trained", make) / "run"

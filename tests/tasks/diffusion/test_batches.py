@@ -23,6 +23,7 @@ def gradients(parts, *sizes):
     return torch.cat([weight.grad.flatten() for weight in parts.model.parameters()])
 
 
+@pytest.mark.quick("v")
 @pytest.mark.parametrize("changes", [{}, {"prediction": "v", "weighting": "min_snr"}], ids=["flow", "v"])
 def test_a_step_has_the_same_gradient_however_it_is_cut(opened, changes):
     parts = build(*with_model(opened, **changes))

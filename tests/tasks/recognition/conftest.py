@@ -2,6 +2,7 @@ import pytest
 
 from tests.image_run import image_recipe, image_sources
 from tests.shared_folder import shared_folder
+from tests.unchecked import model_unchecked
 from trimtab.exporting import export_model
 from trimtab.launch import train
 
@@ -24,7 +25,8 @@ def image_run(own_cache, tmp_path_factory):
     """The folder of a small recognizer with both heads that is trained for a few steps."""
 
     def make(folder):
-        train(image_recipe(folder, **{"model.head": "both"}), out=folder / "run")
+        with model_unchecked():
+            train(image_recipe(folder, **{"model.head": "both"}), out=folder / "run")
 
     return shared_folder(tmp_path_factory, "images_trained", make) / "run"
 

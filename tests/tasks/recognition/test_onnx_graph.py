@@ -22,6 +22,7 @@ ARMS = {
 }
 
 
+@pytest.mark.quick("registers and factors", "several rows")
 @pytest.mark.parametrize("arm", ARMS)
 def test_each_shape_of_the_model_gives_the_log_probabilities_of_the_trainer(arm, tmp_path):
     settings = {

@@ -10,6 +10,8 @@ from trimtab.tasks.recognition.task import RECOGNITION
 from trimtab.tasks.task import Batching, ComputesLoss, Datasets
 from trimtab.training.preflight import preflight
 
+pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+
 
 def test_what_it_gives_a_run_is_what_every_run_asks_for(parts):
     assert parts.task is RECOGNITION

@@ -23,10 +23,10 @@ from trimtab.tasks.translation.modular_task import covering
 
 @pytest.fixture(scope="session")
 def modular_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a finished modular run of 60 steps."""
+    """The folder of a finished modular run of 40 steps."""
     folder = tmp_path_factory.mktemp("modular")
     changes: dict[str, Any] = {"step.clip": {"kind": "component", "at": 0.5}, "model.dim": 24}
-    changes |= {"evaluate.every": "30 steps", "checkpoint.every": "60 steps"}
+    changes |= {"evaluate.every": "20 steps", "checkpoint.every": "40 steps", "length": "40 steps"}
     recipe = modular_recipe(folder, **changes)
     with model_unchecked():
         return train(recipe, out=folder / "run").run
@@ -47,7 +47,7 @@ def test_the_loss_falls_and_each_direction_is_evaluated(modular_run: Path) -> No
     losses = [line["loss"] for line in metrics(modular_run)]
     assert losses[-1] < 0.8 * losses[0]
     lines = [json.loads(line) for line in (modular_run / "evaluations.jsonl").read_text().splitlines()]
-    first, last = ({line["set"]: line for line in lines if line["step"] == step} for step in (30, 60))
+    first, last = ({line["set"]: line for line in lines if line["step"] == step} for step in (20, 40))
     assert set(last) == {"en-de", "pt-en"}
     assert all(last[name]["loss"] < first[name]["loss"] for name in last)
 
@@ -61,8 +61,8 @@ def test_clips_are_counted_by_component_and_their_cosine_is_logged(modular_run: 
 
 def test_a_direction_is_translated_by_its_name_or_its_languages(modular_run: Path) -> None:
     lines = ["the small ship", "wind turns"]
-    named = load_translator([f"{modular_run}@60#en-de"]).translate(lines)
-    assert named == load_translator([f"{modular_run}@60#en:de"]).translate(lines)
+    named = load_translator([f"{modular_run}@40#en-de"]).translate(lines)
+    assert named == load_translator([f"{modular_run}@40#en:de"]).translate(lines)
     assert named != load_translator([f"{modular_run}#en-pt"]).translate(lines)
     assert len(load_translator([f"{modular_run}#de-pt"]).translate(lines)) == 2
     with pytest.raises(InputError, match="--direction en-de"):
@@ -102,10 +102,10 @@ def test_evaluating_a_direction_takes_its_tags_and_tokenizer(modular_run: Path) 
 def test_one_direction_is_exported_alone_with_the_proof(
     modular_run: Path, tmp_path: Path, target: str
 ) -> None:
-    report = export_model(f"{modular_run}@60#de-en", to=target, out=tmp_path / target)
+    report = export_model(f"{modular_run}@40#de-en", to=target, out=tmp_path / target)
     assert report.folder.is_dir()
     exported = load_translator([str(tmp_path / target)]).translate(["das kleine schiff"])
-    assert exported == load_translator([f"{modular_run}@60#de-en"]).translate(["das kleine schiff"])
+    assert exported == load_translator([f"{modular_run}@40#de-en"]).translate(["das kleine schiff"])
 
 
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path, checks_of_data_only: None) -> None:

@@ -55,6 +55,7 @@ def wrong_at_first(calls):
     return accumulate
 
 
+@pytest.mark.quick("1-codes0", "2-codes1")
 @pytest.mark.parametrize(("calls", "codes"), [(1, []), (2, []), (3, ["S201"])])
 def test_what_one_or_two_windows_show_and_the_next_does_not_is_rounding(parts, monkeypatch, calls, codes):
     monkeypatch.setattr(cut, "accumulate", wrong_at_first(calls))

@@ -43,6 +43,7 @@ def test_gradients_that_are_taken_away_at_the_start_of_a_step_are_well(parts, mo
     assert codes(parts) == []
 
 
+@pytest.mark.quick("kind='adaptive' at=1.05 decay=0.98 first=1.0 first_steps=100", "kind='off'")
 @pytest.mark.parametrize("clip", CLIPS, ids=str)
 def test_clipping_after_the_update_is_found_where_there_is_any(parts_with, monkeypatch, clip):
     put_bug(

@@ -2,11 +2,12 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from PIL import Image, ImageDraw
 
 from trimtab.config.detector_model import DetectorModel
 from trimtab.data.text_global_batch import TextGlobalBatch
@@ -19,13 +20,18 @@ from trimtab.tasks.detection.datasets import BoxSet, Example
 from trimtab.tasks.detection.letterbox import Letterbox, corners
 from trimtab.tasks.detection.losses import DetectionLoss
 from trimtab.tasks.detection.model import Detector, Predictions
-from trimtab.tasks.detection.sample_sheet import sample_sheet
 from trimtab.tasks.detection.suppression import suppressed
+from trimtab.tasks.images.sheet import sheet_of
 from trimtab.tasks.task import ExampleLosses, Moment, Validated
 from trimtab.tasks.text.diagnose import loss_not_finite
 
 MOST = 300
 """Predictions of an image that are looked at, those with the best scores."""
+SIDE = 480
+"""Pixels of the longer side of an image on the sheet."""
+COLUMNS = 2
+TRUE, FOUND = (46, 160, 67, 90), (214, 39, 40, 255)
+"""Red, green, blue and opacity: true objects are filled, predictions are outlined."""
 
 
 @torch.no_grad()
@@ -171,3 +177,25 @@ def image_losses(parts: Any, loss: DetectionLoss, batch: BoxBatch) -> torch.Tens
     batch = batch.to(parts.device)
     with autocast(parts.precision, parts.device):
         return loss.by_image(parts.model.predict(batch), batch)[-1].double()
+
+
+def sample_sheet(images: Sequence[Image.Image], true: Sequence[Found], found: Sequence[Found]) -> bytes:
+    """The images on one sheet, as a PNG file: true boxes as green areas, predicted ones as red outlines.
+
+    Boxes are left, top, right and bottom in pixels of their image.
+    """
+    marked = [_marked(*each) for each in zip(images, true, found, strict=True)]
+    return sheet_of(marked, columns=COLUMNS)
+
+
+def _marked(image: Image.Image, true: Found, found: Found) -> Image.Image:
+    scale = SIDE / max(image.size)
+    size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
+    below = image.convert("RGB").resize(size, Image.Resampling.BILINEAR).convert("RGBA")
+    above = Image.new("RGBA", size, (0, 0, 0, 0))
+    draw = ImageDraw.Draw(above)
+    for box in (true.boxes * scale).tolist():
+        draw.rectangle(box, fill=TRUE)
+    for box in (found.boxes * scale).tolist():
+        draw.rectangle(box, outline=FOUND)
+    return Image.alpha_composite(below, above).convert("RGB")
