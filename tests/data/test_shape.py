@@ -120,12 +120,13 @@ def test_one_pack_of_targets_that_all_count_has_the_slots_of_a_step_and_no_more(
     assert without_slack(small, tokens_per_step=100).target_slots == 256  # the longest example still fits
 
 
-def test_packs_have_room_for_other_examples():
+def test_packs_have_room_for_each_kind_of_examples():
     short, long = sample(mean_source=40, mean_target=8), sample(mean_source=10, mean_target=30)
-    shape = with_room_for(shape_of(), *short, target_slots=2100, targets=2000.0)
-    assert shape.target_slots == 2304
+    kinds = [(*short, 2000.0), (*long, 2000.0)]
+    shape = with_room_for(shape_of(), kinds, target_slots=2100)
+    assert shape.target_slots == 2112
     assert shape.source_capacity >= 2000 * 40 / 8
     assert shape.segment_capacity >= 2000 / 8
-    less = with_room_for(shape_of(), *long, target_slots=2100, targets=2000.0)
+    less = with_room_for(shape_of(), kinds[1:], target_slots=2100)
     assert less.source_slots < shape.source_slots
     assert less.segment_capacity < shape.segment_capacity

@@ -1,6 +1,7 @@
 """The one shape that all packs of a run have: planned from the two token budgets and a sample of lengths."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,6 @@ from trimtab.errors import input_error
 _SLACK = 1.05
 _STANDARD_ERRORS = 4.0
 _SLOT_MULTIPLE = 64
-_LARGE_MULTIPLE = 256
 _LONGEST_MULTIPLE = 8
 
 
@@ -113,14 +113,14 @@ def plan_shape(
             allowed=f"tokens_per_micro_batch of at least {max_tokens}",
             fix="raise step.tokens_per_micro_batch or lower data.max_tokens",
         )
-    num_packs = rounded_up(_parts(tokens_per_step, tokens_per_micro_batch), ranks)
+    num_packs = _rounded_up(_parts(tokens_per_step, tokens_per_micro_batch), ranks)
     share = tokens_per_step / num_packs
-    longest = rounded_up(max_tokens, _LONGEST_MULTIPLE)
-    target_slots = rounded_up(max(math.ceil(_SLACK * share), longest), _SLOT_MULTIPLE)
+    longest = _rounded_up(max_tokens, _LONGEST_MULTIPLE)
+    target_slots = _rounded_up(max(math.ceil(_SLACK * share), longest), _SLOT_MULTIPLE)
     needs = [_need(source, target, share) for source, target in _alike(*lengths, num_packs if sort else 1)]
     tail = _parts(target_slots, longest) if fixed else 0
     source_need = max(longest, *(source for source, _ in needs))
-    source_slots = rounded_up(source_need + tail, _SLOT_MULTIPLE) if lengths[0].any() else 0
+    source_slots = _rounded_up(source_need + tail, _SLOT_MULTIPLE) if lengths[0].any() else 0
     source_max_seqlen = longest if source_slots else 0
     shape = PackShape(
         num_packs, source_slots, target_slots, target_slots, source_max_seqlen, longest, fixed, sort
@@ -136,23 +136,26 @@ def without_slack(shape: PackShape, *, tokens_per_step: int) -> PackShape:
     it: then it never holds more than its tokens. Where slots are filled up, slack is work."""
     if not shape.fixed or shape.num_packs > 1:
         return shape
-    slots = rounded_up(max(tokens_per_step, shape.target_max_seqlen), _SLOT_MULTIPLE)
+    slots = _rounded_up(max(tokens_per_step, shape.target_max_seqlen), _SLOT_MULTIPLE)
     return replace(shape, target_slots=min(slots, shape.target_slots))
 
 
 def with_room_for(
-    shape: PackShape, source: np.ndarray, target: np.ndarray, *, target_slots: int, targets: float
+    shape: PackShape,
+    kinds: Iterable[tuple[np.ndarray, np.ndarray, float]],
+    *,
+    target_slots: int,
 ) -> PackShape:
-    """The fixed shape with so many target slots, or a few more, and room for packs of other examples: their source and
-    target lengths, in a sample, and the targets that a pack usually holds. Slots come in large steps, so that few
-    shapes are compiled."""
-    slots = rounded_up(max(target_slots, shape.target_max_seqlen), _LARGE_MULTIPLE)
-    shape = replace(shape, target_slots=slots)
-    source_need, segments = _need(source, target, targets)
+    """The fixed shape with so many target slots, or a few more, and room for packs of each of several kinds of
+    examples: their source and target lengths, in a sample, and the targets of a pack."""
+    target_slots = _rounded_up(max(target_slots, shape.target_max_seqlen), _SLOT_MULTIPLE)
+    shape = replace(shape, target_slots=target_slots)
+    needs = [_need(source, target, targets) for source, target, targets in kinds if len(target)]
     if shape.has_source:
-        tail = _parts(slots, shape.target_max_seqlen)
-        longest = max(shape.source_max_seqlen, source_need)
-        shape = replace(shape, source_slots=rounded_up(longest + tail, _LARGE_MULTIPLE))
+        tail = _parts(target_slots, shape.target_max_seqlen)
+        longest = max([shape.source_max_seqlen, *(source for source, _ in needs)])
+        shape = replace(shape, source_slots=_rounded_up(longest + tail, _SLOT_MULTIPLE))
+    segments = max((segments for _, segments in needs), default=1)
     return replace(shape, max_segments=segments + shape.tail_segments)
 
 
@@ -184,6 +187,5 @@ def _parts(size: int, part: int) -> int:
     return -(-size // part) if size else 0
 
 
-def rounded_up(number: int, multiple: int) -> int:
-    """Up to the next multiple."""
+def _rounded_up(number: int, multiple: int) -> int:
     return _parts(number, multiple) * multiple

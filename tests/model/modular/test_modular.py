@@ -50,7 +50,7 @@ def packing_of(model: Modular, tokens: int) -> DirectedPacking:
     symbols = {"start_symbol": 1, "pad_symbol": 0, "source_pad_symbol": 0}
     packing = Packing(shape, symbols, tokens, lambda step: tokens, torch.device("cpu"))
     users = model.users() if model.config.mean_over == "component" else None
-    return DirectedPacking(packing, NAMES, dict.fromkeys(NAMES, 1), dict.fromkeys(NAMES, shape), users)
+    return DirectedPacking(packing, NAMES, dict.fromkeys(NAMES, 1), users)
 
 
 def summed_loss(model: Any, pack: Any) -> Tensor:
@@ -203,8 +203,7 @@ def test_blank_packs_of_a_fixed_shape_change_no_gradient() -> None:
     window = window_of([(3, 4, 0), (5, 6, 1), (2, 7, 1)])
     packing = packing_of(model, 64)
     shape = PackShape(1, 128, 128, 64, MOST, MOST, fixed=True, sort=False)
-    plain, shapes = replace(packing.packing, shape=shape), dict.fromkeys(NAMES, shape)
-    packing = replace(packing, packing=plain, planned=dict.fromkeys(NAMES, 2), shapes=shapes)
+    packing = replace(packing, packing=replace(packing.packing, shape=shape), planned=dict.fromkeys(NAMES, 2))
     batches = packing.cut_at(window, 0)
     assert [name for batch in batches for name, _ in batch.parts] == [
         name for name in NAMES for _ in range(2)

@@ -93,8 +93,7 @@ def fixed(model: Modular, *, count: int, num_joined: int = 1) -> DirectedPacking
     packing = packing_of(model, 64)
     shape = PackShape(1, 128, 128, 64, MOST, MOST, fixed=True, sort=False)
     plain = replace(packing.packing, shape=shape)
-    planned, shapes = dict.fromkeys(NAMES, count), dict.fromkeys(NAMES, shape)
-    return replace(packing, packing=plain, planned=planned, shapes=shapes, num_joined=num_joined)
+    return replace(packing, packing=plain, planned=dict.fromkeys(NAMES, count), num_joined=num_joined)
 
 
 def test_a_layer_that_all_directions_share_runs_once() -> None:

@@ -4,7 +4,6 @@ import math
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,14 +12,25 @@ from tests.model.modular.test_modular import NAMES, modular, packing_of, window_
 from tests.modular_run import modular_sources
 from trimtab.build import build
 from trimtab.config.modular_model import Layers, Route
-from trimtab.tasks.translation.directed_batches import depth_of, divided, plan_directed, slots_needed
+from trimtab.tasks.translation.directed_batches import choose_micro_batch, depth_of, divided, plan_directed
 
 
-def test_a_direction_has_slots_for_two_standard_deviations_more_than_its_share() -> None:
-    lengths = np.array([10, 10, 10, 10])
-    assert slots_needed(0.2, lengths, tokens_per_step=5000) == 1000 + 2 * math.sqrt(100 * 100 * 0.8)
-    assert slots_needed(1.0, lengths, tokens_per_step=5000) == 5000
-    assert slots_needed(0.0, np.zeros(0), tokens_per_step=5000) == 0
+@given(st.lists(st.floats(1, 20000), min_size=1, max_size=10), st.integers(8, 512))
+def test_the_size_of_a_micro_batch_is_within_its_limits_and_wastes_less_than_the_largest(
+    needs: list[float], least: int
+) -> None:
+    size = choose_micro_batch(needs, least=least, most=8192)
+    assert least <= size <= 8192
+
+    def slots(each: int) -> int:
+        return sum(math.ceil(need / each) for need in needs) * (each + 512)
+
+    assert slots(size) <= slots(8192)
+
+
+def test_equal_directions_get_packs_that_are_nearly_full() -> None:
+    size = choose_micro_batch([4300.0] * 8, least=128, most=8192)
+    assert 8 * 4300 / (8 * math.ceil(4300 / size) * size) > 0.95
 
 
 def test_factors_are_targets_of_the_step_over_those_of_the_component() -> None:
@@ -44,12 +54,12 @@ def test_planned_packs_hold_what_directions_of_other_lengths_have(tmp_path: Path
     )
     packing = plan_directed(recipe, datasets, packed=True, device=torch.device("cpu"))
     slots = packing.resolved["source_tokens_per_micro_batch"]
-    assert slots == sum(packing.shapes[name].source_slots for name in packing.at_once)
+    assert slots == len(packing.at_once) * packing.packing.shape.source_slots
     step = recipe.step.model_copy(update={"source_tokens_per_micro_batch": slots})
     again = plan_directed(
         recipe.model_copy(update={"step": step}), datasets, packed=True, device=torch.device("cpu")
     )
-    assert again.shapes == packing.shapes
+    assert again.packing.shape == packing.packing.shape
     assert again.num_batches == packing.num_batches == 1
     parts = build(recipe, datasets)
     steps = list(islice(parts.stream.batches(0), 20))
@@ -61,14 +71,6 @@ def test_planned_packs_hold_what_directions_of_other_lengths_have(tmp_path: Path
     assert two.num_batches == 2
 
 
-@given(st.lists(st.integers(1, 100), min_size=1, max_size=12), st.integers(1, 14))
-def test_parts_are_divided_in_their_order_and_none_is_empty(sizes: list[int], count: int) -> None:
-    lists = divided(list(range(len(sizes))), sizes, count)
-    assert [each for part in lists for each in part] == list(range(len(sizes)))
-    assert len(lists) == min(count, len(sizes))
-    assert all(lists)
-
-
-def test_parts_are_divided_by_their_sizes() -> None:
-    assert divided("abcd", [30, 10, 10, 10], 2) == [["a"], ["b", "c", "d"]]
-    assert divided("abcd", [1, 1, 1, 1], 2) == [["a", "b"], ["c", "d"]]
+def test_parts_are_divided_in_their_order_and_none_is_empty() -> None:
+    assert divided([1, 2, 3, 4, 5], 2) == [[1, 2], [3, 4, 5]]
+    assert divided([1, 2], 5) == [[1], [2]]

@@ -2,9 +2,9 @@
 packs of several directions at once."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from trimtab.config.modular_model import Route
 from trimtab.config.modular_routes import modular_of
 from trimtab.config.run import Recipe
 from trimtab.data.packing import Packing
-from trimtab.data.shape import PackShape, rounded_up, with_room_for
+from trimtab.data.shape import with_room_for
 from trimtab.data.stream_sample import Sample
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.tasks.text.batches import plan_batches
@@ -22,6 +22,10 @@ from trimtab.tasks.translation.directions import DirectedDatasets, split_by_dire
 from trimtab.types import DirectedBatch, PackedBatch
 
 Each = TypeVar("Each")
+MOST_PACKS = 16
+"""Of a direction in a step, as far as sizes of micro-batches are compared."""
+COST_OF_A_PACK = 512
+"""Slots that take as long as what a micro-batch costs whatever its size; only compares sizes."""
 STANDARD_DEVIATIONS = 2.0
 """By how many the packs of a direction in a step have room for more targets than it has on average."""
 
@@ -37,8 +41,6 @@ class DirectedPacking:
     """Of each corpus."""
     planned: Mapping[str, int]
     """Packs of each direction in a whole step, in the order of the model's directions."""
-    shapes: Mapping[str, PackShape]
-    """Of the packs of each direction."""
     users: Mapping[str, frozenset[str]] | None = None
     """By component, the directions that use it, where gradients are means over the targets of a component."""
     deepest: str = ""
@@ -49,9 +51,7 @@ class DirectedPacking:
     @property
     def resolved(self) -> dict[str, Any]:
         """What was chosen, by its key of the recipe's `step`."""
-        if not self.packing.shape.fixed:
-            return self.packing.resolved
-        slots = sum(self.shapes[name].source_slots for name in self.at_once)
+        slots = self.packing.shape.source_slots * len(self.at_once)
         return {"source_tokens_per_micro_batch": slots or None}
 
     @property
@@ -71,9 +71,7 @@ class DirectedPacking:
         if not self.packing.shape.fixed:
             return (self.deepest,)
         names = [name for name, count in self.planned.items() for _ in range(count)]
-        slots = {name: shape.target_slots for name, shape in self.shapes.items()}
-        groups = divided(names, [slots[name] for name in names], self.num_joined)
-        return tuple(max(groups, key=lambda group: sum(slots[name] for name in group)))
+        return tuple(max(divided(names, self.num_joined), key=len))
 
     def tokens_at(self, step: int) -> int:
         """Target tokens that the global batch of a step may hold."""
@@ -85,10 +83,10 @@ class DirectedPacking:
         further micro-batches."""
         parts = {name: part for name, _, part in split_by_direction(window, self.directions)}
         factors = self.factors_of(parts)
-        packs = {name: self._packs(name, parts[name]) if name in parts else [] for name in self.planned}
+        packs = {name: self._packs(parts[name]) if name in parts else [] for name in self.planned}
         if not self.packing.shape.fixed:
             return [DirectedBatch(((name, pack),), factors) for name, each in packs.items() for pack in each]
-        return [DirectedBatch(tuple(each), factors) for each in self._joined(packs, window, step)]
+        return [DirectedBatch(tuple(each), factors) for each in self._joined(packs, step)]
 
     def mixed(self, window: TextGlobalBatch, pieces: int) -> list[DirectedBatch]:
         """A global batch in so many micro-batches, each with a part of every direction that has enough examples."""
@@ -109,95 +107,68 @@ class DirectedPacking:
         own = [sum(targets.get(name, 0) for name in names) for names in self.users.values()]
         return torch.tensor([sum(targets.values()) / max(1, each) for each in own], dtype=torch.float32)
 
-    def _packs(self, name: str, part: TextGlobalBatch) -> list[PackedBatch]:
-        shape = self.shapes[name]
+    def _packs(self, part: TextGlobalBatch) -> list[PackedBatch]:
+        shape = self.packing.shape
         even = self.packing.tokens_per_step / shape.num_packs
         count = math.ceil(part.num_targets / (shape.target_capacity if shape.fixed else even))
         return self.packing.cut(part, replace(shape, num_packs=max(1, count)))
 
     def _joined(
-        self, packs: Mapping[str, Sequence[PackedBatch]], window: TextGlobalBatch, step: int
+        self, packs: Mapping[str, Sequence[PackedBatch]], step: int
     ) -> list[list[tuple[str, PackedBatch]]]:
         share = self.packing.tokens_at(step) / self.packing.tokens_per_step
+        blank = next(pack for each in packs.values() for pack in each).blank()
         alike: list[tuple[str, PackedBatch]] = []
         more: list[list[tuple[str, PackedBatch]]] = []
         for name, own in packs.items():
             count = math.ceil(share * self.planned[name])
-            blanks = [self._blank(name, window)] * (count - len(own)) if len(own) < count else []
-            alike += [(name, pack) for pack in (*own[:count], *blanks)]
+            filled = [*own[:count], *[blank] * (count - len(own))]
+            alike += [(name, pack) for pack in filled]
             more += [[(name, pack)] for pack in own[count:]]
-        sizes = [self.shapes[name].target_slots for name, _ in alike]
-        return [*divided(alike, sizes, math.ceil(share * self.num_joined)), *more]
-
-    def _blank(self, name: str, window: TextGlobalBatch) -> PackedBatch:
-        """A pack of a direction in which nothing counts, filled with the first example of another."""
-        first = next(part for _, _, part in split_by_direction(window, self.directions))
-        one = TextGlobalBatch(
-            first.source.between(0, 1), first.target.between(0, 1), first.corpus[:1], first.line[:1], 0
-        )
-        return self.packing.cut(one, replace(self.shapes[name], num_packs=1))[0].blank()
+        return [*divided(alike, math.ceil(share * self.num_joined)), *more]
 
 
-def divided(parts: Sequence[Each], sizes: Sequence[int], count: int) -> list[list[Each]]:
-    """Parts in their order, divided into so many lists of about the same size; none of them is empty."""
+def divided(parts: Sequence[Each], count: int) -> list[list[Each]]:
+    """Parts in their order, as evenly divided into so many lists as goes; none of them is empty."""
     count = min(count, len(parts))
-    ends = list(accumulate(sizes))
-    lists: list[list[Each]] = []
-    start = 0
-    for number in range(1, count + 1):
-        goal = ends[-1] * number / count
-        stop = min(range(start + 1, len(parts) + 1), key=lambda each: abs(ends[each - 1] - goal))
-        stop = len(parts) if number == count else min(stop, len(parts) - (count - number))
-        lists.append(list(parts[start:stop]))
-        start = stop
-    return lists
+    bounds = [number * len(parts) // count for number in range(count + 1)]
+    return [list(parts[start:stop]) for start, stop in pairwise(bounds)]
 
 
 def plan_directed(
     recipe: Recipe, datasets: DirectedDatasets, *, packed: bool, device: torch.device, ranks: int = 1
 ) -> DirectedPacking:
-    """The micro-batches of the run; see `Task.plan_batches`. Where packs have fixed shapes, each direction has its own,
-    with room for what it usually has in a step, and as many packs run at once as `tokens_per_micro_batch` asks for."""
+    """The micro-batches of the run; see `Task.plan_batches`. Where packs have one shape, their size is the one that
+    leaves the fewest slots empty over all directions, and as many of them run at once as `tokens_per_micro_batch` asks
+    for."""
     model, step, shares = modular_of(recipe), recipe.step, datasets.target_shares()
     samples = dict(datasets.samples)
-    needs = {
-        name: slots_needed(share, samples[name].target.lengths, tokens_per_step=step.tokens_per_step)
-        for name, share in shares.items()
-    }
-    packing = plan_batches(recipe, datasets, packed=packed, device=device, ranks=1 if packed else ranks)
-    most = step.micro_batch_tokens if packed else packing.tokens_per_step / packing.shape.num_packs
-    counts = {name: max(1, math.ceil(need / most)) for name, need in needs.items()}
-    shapes = dict.fromkeys(counts, packing.shape)
-    num_joined = min(
-        rounded_up(-(-step.tokens_per_step // step.micro_batch_tokens), ranks), sum(counts.values())
-    )
+    targets = {name: share * step.tokens_per_step for name, share in shares.items()}
+    needs = {name: slots_needed(count, samples[name].target.lengths) for name, count in targets.items()}
+    num_joined = -(-step.tokens_per_step // step.micro_batch_tokens)
     if packed:
-        shapes = {
-            name: with_room_for(
-                packing.shape,
-                *lengths_of(samples[name]),
-                target_slots=math.ceil(needs[name] / count),
-                targets=shares[name] * step.tokens_per_step / count,
-            )
-            for name, count in counts.items()
-        }
-    planned = DirectedPacking(
+        size = choose_micro_batch(needs.values(), least=recipe.data.max_tokens, most=step.micro_batch_tokens)
+        counts = {name: max(1, math.ceil(need / size)) for name, need in needs.items()}
+        num_joined = min(-(-num_joined // ranks) * ranks, sum(counts.values()))
+        one = step.model_copy(update={"tokens_per_micro_batch": size, "source_tokens_per_micro_batch": None})
+        packing = plan_batches(recipe.model_copy(update={"step": one}), datasets, packed=True, device=device)
+        lengths = [(*lengths_of(samples[name]), targets[name] / count) for name, count in counts.items()]
+        packing.shape = with_room_for(packing.shape, lengths, target_slots=size)
+        if (given := step.source_tokens_per_micro_batch) is not None:
+            slots = given // -(-sum(counts.values()) // num_joined)
+            packing.shape = replace(packing.shape, source_slots=max(slots, packing.shape.source_max_seqlen))
+    else:
+        packing = plan_batches(recipe, datasets, packed=False, device=device, ranks=ranks)
+        even = packing.tokens_per_step / packing.shape.num_packs
+        counts = {name: max(1, math.ceil(need / even)) for name, need in needs.items()}
+    return DirectedPacking(
         packing=packing,
         directions=datasets.directions,
         planned=counts,
-        shapes=shapes,
         users=users_by_component(recipe) if model.mean_over == "component" else None,
         deepest=max(model.directions, key=lambda name: depth_of(model.route(name))),
         num_joined=num_joined,
     )
-    given, slots = step.source_tokens_per_micro_batch, planned.resolved["source_tokens_per_micro_batch"]
-    if packed and given is not None and slots:
-        # As many as a resumed run has had are shared out as they were.
-        planned.shapes = {
-            name: replace(each, source_slots=max(each.source_max_seqlen, given * each.source_slots // slots))
-            for name, each in shapes.items()
-        }
-    return planned
 
 
 def lengths_of(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
@@ -210,15 +181,24 @@ def depth_of(route: Route) -> int:
     return sum(len(part.numbers) for part in (*route.encoder, *route.decoder))
 
 
-def slots_needed(share: float, lengths: np.ndarray, *, tokens_per_step: int) -> float:
-    """Slots for the targets of a direction in a step: its share, and two standard deviations of what chance adds to it.
-    `lengths` are those of some of its examples."""
-    targets = share * tokens_per_step
+def slots_needed(targets: float, lengths: np.ndarray) -> float:
+    """Slots for the targets of a direction in a step: what it has on average, and two standard deviations of what
+    chance adds to it. `lengths` are those of some of its examples."""
     mean = float(lengths.mean()) if len(lengths) else 1.0
-    square = float(np.mean(np.square(lengths.astype(np.float64)))) if len(lengths) else 1.0
-    # Of so many examples of the step each is of this direction or not.
-    variance = targets / max(1.0, mean) * square * (1 - min(1.0, share))
-    return targets + STANDARD_DEVIATIONS * math.sqrt(max(0.0, variance))
+    spread = float(np.sqrt(np.mean(np.square(lengths.astype(np.float64))))) if len(lengths) else 1.0
+    return targets + STANDARD_DEVIATIONS * math.sqrt(max(0.0, targets / max(1.0, mean))) * spread
+
+
+def choose_micro_batch(needs: Iterable[float], *, least: int, most: int) -> int:
+    """The size of micro-batches for which those of all directions together cost least."""
+    needs = list(needs)
+    sizes = {math.ceil(need / count) for need in needs for count in range(1, MOST_PACKS + 1)}
+    allowed = sorted({min(most, max(least, size)) for size in sizes}, reverse=True)
+
+    def cost(size: int) -> int:
+        return sum(math.ceil(need / size) for need in needs) * (size + COST_OF_A_PACK)
+
+    return min(allowed, key=cost)
 
 
 def users_by_component(recipe: Recipe) -> dict[str, frozenset[str]]:

@@ -23,7 +23,7 @@ from trimtab.tasks.text.probing import TextExamples
 from trimtab.tasks.translation.task import KIND, TRANSLATION
 from trimtab.types import DirectedBatch, LossOutput, PackedBatch
 
-SAMPLED = 1024
+SAMPLED = 256
 """Positions of the stream of each direction that its lengths are estimated from, and its checks look at."""
 
 

@@ -77,13 +77,8 @@ class DirectedExamples:
 
     def fullest(self) -> DirectedBatch:
         """Rows of the greatest length in every pack of a largest micro-batch."""
-        names, packing = self.batching.at_once, self.batching.packing
-        shaped = {name: replace(packing, shape=self.batching.shapes[name]) for name in names}
-        packs = {
-            name: TextExamples(KIND, self.datasets, each, self.device).fullest()
-            for name, each in shaped.items()
-        }
-        return DirectedBatch(tuple((name, packs[name]) for name in names))
+        pack = TextExamples(KIND, self.datasets, self.batching.packing, self.device).fullest()
+        return DirectedBatch(tuple((name, pack) for name in self.batching.at_once))
 
     def sides(self) -> list[Side]:
         """The vocabularies of the run, each with the ids of its first examples."""
