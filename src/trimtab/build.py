@@ -140,6 +140,8 @@ def build(
             device=device,
             never_narrowed=lengths_of_rows(model),
         )
+        if device.type == "cuda":
+            torch.cuda.empty_cache()  # blocks of whole tensors, which no part fills
     stepper = build_stepper(recipe, objective, clock=clock, ranks=ranks, sharding=sharding)
     if graphed:
         stepper.graphs = StepGraphs(device=device, variant=lambda: loss.truncating, ranks=ranks)
