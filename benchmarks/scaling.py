@@ -76,8 +76,8 @@ def main():
             "fsdp": (fsdp, 120),
             "fsdp_one_card": (fsdp_one_card, 120),
             "fsdp_peer": (fsdp_peer, 80),
-            "fsdp_adapter": (fsdp_adapter, 80),
             "fsdp_compiled": (fsdp_compiled, 110),
+            "fsdp_adapter": (fsdp_adapter, 80),
         }
         for name, (work, needs) in arms.items():
             if name not in args.arms.split(","):

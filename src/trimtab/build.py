@@ -130,16 +130,7 @@ def build(
             torch._functorch.config.donated_buffer = False  # a graph that is kept for a second backward pass
         model.compile_blocks()
     objective = TrainingModule(model, loss, precision=precision, device=device)
-    sharding = None
-    if sharded:
-        sharding = shard(
-            objective,
-            model,
-            model.blocks,
-            compute=half_of(precision),
-            device=device,
-            never_narrowed=lengths_of_rows(model),
-        )
+    sharding = divided(objective) if sharded else None
     stepper = build_stepper(recipe, objective, clock=clock, ranks=ranks, sharding=sharding)
     if graphed:
         stepper.graphs = StepGraphs(device=device, variant=lambda: loss.truncating, ranks=ranks)
@@ -161,6 +152,22 @@ def build(
         evaluation_model=build_evaluation_model(recipe, objective, stepper.optimizer, sharding),
         sharding=sharding,
     )
+
+
+def divided(objective: TrainingModule) -> Sharding:
+    """Divides a model that runs in its objective among all ranks."""
+    model: Any = objective.model
+    sharding = shard(
+        objective,
+        model,
+        model.blocks,
+        compute=half_of(objective.precision),
+        device=objective.device,
+        never_narrowed=lengths_of_rows(model),
+    )
+    if objective.device.type == "cuda":
+        torch.cuda.empty_cache()  # blocks of whole tensors, which no part fills
+    return sharding
 
 
 def untrained_model(task: Task, recipe: Recipe, datasets: Any, *, device: torch.device) -> Any:

@@ -194,10 +194,7 @@ def train_in(
     """Trains in an open run folder, from its newest checkpoint where it has one; `found` goes into its log, and what
     the start was spent on by `clock`."""
     clock = clock or StartClock()
-    # The first rank makes the tokenizer and mends what a killed process left; the others find it done.
-    prepared = first_ahead(
-        ranks, lambda: prepare(run, recipe, reset=reset, progress=progress, ranks=ranks, clock=clock)
-    )
+    prepared = prepare(run, recipe, reset=reset, progress=progress, ranks=ranks, clock=clock)
     for finding in found:
         prepared.held.tell(finding)
     state, recorder = begin(prepared)
@@ -237,6 +234,48 @@ def prepare(
 
     Raises InputError if something of the recipe is missing or wrong, and where it is not that of the checkpoint.
     """
+    clock = clock or StartClock()
+    # The first rank makes the tokenizer and mends what a killed process left; the others find it done. Weights that are
+    # divided come to all ranks together.
+    opened = first_ahead(ranks, lambda: open_run(run, recipe, reset=reset, progress=progress, clock=clock))
+    checkpoint, datasets = opened.checkpoint, opened.datasets
+    parts = built(opened.recipe, datasets, ranks)
+    if checkpoint is None:
+        begin_from_weights(parts, progress=progress)
+    else:
+        load_frozen_weights(parts)
+    clock.end("model")
+    # Of the recipe as it is with everything chosen, and with the very weights that it begins from.
+    marks = {**recipe_fingerprints(without_paths(parts.recipe)), **datasets.fingerprints}
+    if checkpoint is not None:
+        stored = recipe_fingerprints(without_paths(load_recipe(run.recipe).recipe))
+        check_fingerprints(
+            as_marked_now(checkpoint.fingerprints),
+            marks,
+            may_change=may_change(reset),
+            as_read_now=stored,
+            fixes=lambda names: fixes_for(names, reset),
+        )
+    resets = reset if checkpoint else ()
+    return Prepared(run, opened.store, opened.held, parts, checkpoint, marks, progress, resets)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a run reads before its model is built."""
+
+    store: CheckpointStore
+    held: HeldFindings
+    checkpoint: Checkpoint | None
+    recipe: Recipe
+    """With what a resumed run keeps from its start."""
+    datasets: Datasets
+
+
+def open_run(
+    run: RunFolder, recipe: Recipe, *, reset: Sequence[Reset], progress: Progress, clock: StartClock
+) -> Opened:
+    """Opens the newest checkpoint and the data, and trains the tokenizer where there is none yet."""
     held = HeldFindings()
     store = CheckpointStore(
         run.checkpoints,
@@ -260,29 +299,11 @@ def prepare(
     check_metrics(recipe)
     check_exports(recipe)
     check_trackers(recipe)
-    clock = clock or StartClock()
     datasets = open_datasets(recipe, tokenizer_folder=run.tokenizer, progress=progress)
     clock.end("data")
     prepare_workers(recipe.data)
     set_arithmetic(recipe)  # before the model computes anything
-    parts = built(recipe, datasets, ranks)
-    if checkpoint is None:
-        begin_from_weights(parts, progress=progress)
-    else:
-        load_frozen_weights(parts)
-    clock.end("model")
-    # Of the recipe as it is with everything chosen, and with the very weights that it begins from.
-    marks = {**recipe_fingerprints(without_paths(parts.recipe)), **datasets.fingerprints}
-    if checkpoint is not None:
-        stored = recipe_fingerprints(without_paths(load_recipe(run.recipe).recipe))
-        check_fingerprints(
-            as_marked_now(checkpoint.fingerprints),
-            marks,
-            may_change=may_change(reset),
-            as_read_now=stored,
-            fixes=lambda names: fixes_for(names, reset),
-        )
-    return Prepared(run, store, held, parts, checkpoint, marks, progress, reset if checkpoint else ())
+    return Opened(store, held, checkpoint, recipe, datasets)
 
 
 def reset_is_not_kept(reset: Sequence[Reset]) -> InputError:

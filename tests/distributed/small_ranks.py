@@ -240,8 +240,10 @@ def work(folder, rank, world_size, port, compared_steps):
     own, out = folder / f"rank{rank}of{world_size}", folder / f"run_of_{world_size}"
     if world_size == 1:
         found = train(own, ONE_RANK)
-        poison_a_step(ONE_RANK)
         with model_unchecked():  # ranks make the checks
+            adapted, changes = folder / "adapted", adapted_changes(ADAPTED_STEPS[-1])
+            launch.train(adapted / "text.yaml", overrides=changes, out=adapted / "run_of_1")
+            poison_a_step(ONE_RANK)
             found |= train_in_a_folder(own, out, ONE_RANK)
             launch.train(own / "recipe.yaml", overrides=plain_changes(RESUMED_STEPS), out=folder / "plain")
         write(own, found)

@@ -122,6 +122,16 @@ def test_a_plain_copy_has_the_weights_in_another_precision_and_no_trace_of_ranks
     torch.testing.assert_close(copied.embedding.weight.float(), Tied().embedding.weight, atol=1e-2, rtol=1e-2)
 
 
+def test_after_a_forward_pass_alone_each_rank_is_left_with_its_parts(one_rank):
+    training, model, sharding = divided()
+    before = [*model.parameters()]
+    with torch.no_grad():
+        training(torch.arange(6))
+    assert any(now is not was for now, was in zip(model.parameters(), before, strict=True))
+    sharding.reshard()
+    assert all(now is was for now, was in zip(model.parameters(), before, strict=True))
+
+
 def test_gains_of_norms_stay_whole(one_rank):
     _, model, sharding = divided()
     whole = {name for name, each in model.named_parameters() if not hasattr(each, "full_tensor")}

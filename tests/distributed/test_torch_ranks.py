@@ -22,7 +22,6 @@ from tests.distributed.small_ranks import (
     RUN_STEPS,
     SIGNALLED,
     STEPS,
-    adapted_changes,
     plain_changes,
 )
 from tests.faults.killing import digest
@@ -177,21 +176,16 @@ def test_a_batch_that_was_not_finite_on_one_rank_is_analyzed_once_and_as_in_one_
     assert alone
     for lines in (alone, ranked, divided):
         assert {line["step"] for line in lines} == {POISONED_IN_RUNS + 1}
-    where = [[(line["corpus"], line["line"]) for line in lines] for lines in (alone, ranked, divided)]
-    assert where[1] == where[0]
-    assert where[2] == where[0]
+    worst = [[line["line"] for line in lines] for lines in (alone, ranked, divided)]
+    assert worst[1] == worst[0]
+    assert worst[2] == worst[0]
 
 
 def test_an_adapter_beside_divided_weights_is_saved_whole_and_merges_as_one_that_one_process_trains(
     trained, folder
 ):
-    _, steps = ADAPTED_STEPS
-    alone = launch.train(
-        folder / "adapted" / "text.yaml",
-        overrides=adapted_changes(steps),
-        out=folder / "adapted" / "run_of_1",
-    ).run
-    ranked = folder / "adapted" / "run_of_2"
+    alone, ranked = (folder / "adapted" / f"run_of_{world_size}" for world_size in (1, 2))
+    steps = ADAPTED_STEPS[-1]
     losses = [[line["loss"] for line in read_journal(run / "metrics.jsonl")] for run in (ranked, alone)]
     assert losses[0] == pytest.approx(losses[1], abs=1e-6)
     saved, theirs = (resolve_checkpoint(f"{run}@{steps}").load_model() for run in (ranked, alone))

@@ -22,6 +22,8 @@ class Sharding:
     """How a model is divided: its whole shape, and the mesh of ranks that hold the parts."""
 
     mesh: "DeviceMesh"
+    training: nn.Module
+    """The module that runs the model and its loss."""
     shape: nn.Module
     """The model as it was before, its parameters on the `meta` device, where tensors have no values."""
     never_narrowed: frozenset[str] = frozenset()
@@ -31,6 +33,13 @@ class Sharding:
         """The model as this rank holds it: the same names and kinds of modules, with parameters that are plain tensors
         in the memory of this rank's parts. It is not to be run."""
         return _local(model, {}, {})
+
+    def reshard(self) -> None:
+        """Leaves each rank with its parts. A backward pass does so by itself; after a forward pass alone, the last
+        layer and what is gathered with embeddings would stay whole, and the model's parameters be others."""
+        for module in self.training.modules():
+            if hasattr(module, "unshard"):
+                module.reshard()  # type: ignore[operator]
 
     def whole(self, tensors: Mapping[str, Tensor], *, keep: bool) -> dict[str, Tensor]:
         """The tensors put together, in host memory where `keep` says so, tensor by tensor; all ranks make this call.
@@ -138,7 +147,7 @@ def shard(
             module.set_gradient_divide_factor(1.0)
             if device.type == "cpu":
                 module.set_force_sum_reduction_for_comms(True)  # else a product with 1, which Gloo has not
-    return Sharding(mesh, shape, frozenset(never_narrowed))
+    return Sharding(mesh, training, shape, frozenset(never_narrowed))
 
 
 def is_divided(tensor: Tensor) -> bool:

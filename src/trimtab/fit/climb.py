@@ -205,27 +205,21 @@ def _micro_batches(recipe: Recipe) -> Iterator[int]:
 
 
 def _options(situation: Situation, effect: int) -> list[list[Option]]:
-    """For each setting, to leave it and what it may become; only changes up to an effect, and such as can be trained on
-    so many processes."""
+    """For each setting, to leave it and what it may become; only changes up to an effect, for so many processes."""
     recipe = situation.recipe
     nothing: Option = ((), lambda recipe: recipe)
     groups: list[list[Option]] = []
 
     def group(*options: tuple[Change, Callable[[Recipe], Recipe]]) -> None:
-        allowed = [
-            ((change,), changed)
-            for change, changed in options
-            if change.effect <= effect and trains_on(changed(recipe), situation.ranks)
-        ]
-        if allowed:
+        few = [((change,), changed) for change, changed in options if change.effect <= effect]
+        if allowed := [each for each in few if trains_on(each[1](recipe), situation.ranks)]:
             groups.append([nothing, *allowed])
 
     step = recipe.step
     if not wants_compile(recipe) and step.precision not in ("fp32", "tf32"):
         group((Change("step.compile", "on", EXACT), lambda recipe: _with_step(recipe, compile="on")))
     group(*_recomputed(recipe))
-    if situation.ranks > 1 and recipe.parallel.kind != "fsdp":
-        group((Change("parallel.kind", "fsdp", EXACT), _shard))
+    group(*_sharded(situation))
     if step.gradients == "kept" and may_be_released(recipe):
         group(
             (
@@ -272,8 +266,15 @@ def _options(situation: Situation, effect: int) -> list[list[Option]]:
     return groups
 
 
-def _shard(recipe: Recipe) -> Recipe:
-    return recipe.model_copy(update={"parallel": FullySharded(timeout=recipe.parallel.timeout)})
+def _sharded(situation: Situation) -> Iterator[tuple[Change, Callable[[Recipe], Recipe]]]:
+    """Shares of the weights, where several processes train."""
+    parallel = situation.recipe.parallel
+    if situation.ranks > 1 and parallel.kind != "fsdp":
+        divided = FullySharded(timeout=parallel.timeout)
+        yield (
+            Change("parallel.kind", "fsdp", EXACT),
+            lambda recipe: recipe.model_copy(update={"parallel": divided}),
+        )
 
 
 def _offloaded(situation: Situation) -> Iterator[tuple[Change, Callable[[Recipe], Recipe]]]:

@@ -21,8 +21,9 @@ GAP_BYTES = 60 * MIB
 """Of the segments that are not full at the end of each kind of block."""
 GRAPH_BYTES = 75 * MIB
 """CUDA's own memory for a recorded step."""
-NCCL_BYTES = 1024 * MIB
-"""Of NCCL for its connections, on each GPU where several processes train; a guess, not measured."""
+NCCL_BYTES = 857 * MIB
+"""Of NCCL for its connections, on each GPU where several processes train: what nvidia-smi showed beside PyTorch's
+allocator and the context on two H200 of one host (`benchmarks/scaling_fsdp.json`)."""
 
 GEMM_SHARE = 0.62
 """Of a card's rate, what products of a training step reach; a GEMM of 8,192 by 8,192 reaches 0.81 on an H200."""

@@ -180,7 +180,8 @@ def plan_run(run: Run) -> Plan:
     held = _held(run)
     base = sum(held.values())
     activations = activations_of(run)
-    moments = {name: base + size for name, size in _moments(run, activations).items()}
+    passing = _with_exchange(run, _moments(run, activations))
+    moments = {name: base + size for name, size in passing.items()}
     allocated = max(moments.values()) + constants.WORKSPACE_BYTES
     reserved = allocated + _gaps(run, allocated - base)
     driver = reserved + constants.CONTEXT_BYTES + (constants.GRAPH_BYTES if run.recorded else 0)
@@ -353,8 +354,7 @@ def _moments(run: Run, activations: Counter[str]) -> dict[str, int]:
     """Bytes beside what stays, at each moment that may be the peak."""
     shape, how, slots = run.shape, run.how, run.slots
     loss = loss_workspace(shape, how, targets=slots.targets)
-    total, copies, of_others = activations.total(), all_copies(run), run.gathered
-    trained = run.trained
+    total, copies, trained = activations.total(), all_copies(run), run.trained
     gradients = 0 if slots.micro_batches > 1 else gradient_bytes(run)
     tables = [each for each in trained if each.part in ("embedding", "output")]
     of_tables = sum(weight_bytes(each, how.weight) for each in tables)
@@ -385,25 +385,11 @@ def _moments(run: Run, activations: Counter[str]) -> dict[str, int]:
             "update of the largest tensor": (total if output else stays) + largest + streams + update,
             "gradient of the embeddings": stays + waits + embedding + streams + update,
         }
-    exchanged = of_others.tables + of_others.layers + of_others.gradients
-    sums = gradients + sum_bytes(trained) if run.ranks > 1 and not run.is_sharded else 0
     return {
-        "loss": total
-        + copies
-        + (loss.hidden + loss.by_hidden + loss.by_matrix + loss.pieces)
-        + (of_others.tables + of_others.last_layer),
-        "first layer of the backward pass": total
-        + copies
-        + (loss.by_hidden + loss.by_matrix)
-        + passing
-        + exchanged,
-        "last layer of the backward pass": done + waits + (total + copies) // layers + passing + exchanged,
-        "gradient of the embeddings": done
-        + waits
-        + embedding
-        + streams
-        + (of_others.tables + of_others.table_gradients),
-        **({"sum over processes": sums} if sums else {}),
+        "loss": total + copies + loss.hidden + loss.by_hidden + loss.by_matrix + loss.pieces,
+        "first layer of the backward pass": total + copies + loss.by_hidden + loss.by_matrix + passing,
+        "last layer of the backward pass": done + waits + (total + copies) // layers + passing,
+        "gradient of the embeddings": done + waits + embedding + streams,
         "optimizer": gradients
         + passing_bytes(
             run.recipe.step.optimizer,
@@ -412,6 +398,24 @@ def _moments(run: Run, activations: Counter[str]) -> dict[str, int]:
             by_tensor=run.recipe.step.offload != "none",
         ),
     }
+
+
+def _with_exchange(run: Run, moments: dict[str, int]) -> dict[str, int]:
+    """The moments with what a process gathers from others, and the sum of gradients over processes."""
+    if run.is_sharded:
+        of = run.gathered
+        backward = of.tables + of.layers + of.gradients
+        more = {
+            "loss": of.tables + of.last_layer,
+            "first layer of the backward pass": backward,
+            "last layer of the backward pass": backward,
+            "gradient of the embeddings": of.tables + of.table_gradients,
+        }
+        return {name: size + more.get(name, 0) for name, size in moments.items()}
+    if run.ranks == 1:
+        return moments
+    gradients = 0 if run.slots.micro_batches > 1 else gradient_bytes(run)
+    return {**moments, "sum over processes": gradients + sum_bytes(run.trained)}
 
 
 def passing_layer(layer: Layer, run: Run) -> int:

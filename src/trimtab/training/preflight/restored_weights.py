@@ -28,6 +28,8 @@ def state_restored(parts: Checked) -> Iterator[None]:
             tensor.grad = None
         yield
     finally:
+        if parts.sharding is not None:
+            parts.sharding.reshard()
         for tensor, gradient in gradients:
             tensor.grad = gradient
         for module, training in modes:
