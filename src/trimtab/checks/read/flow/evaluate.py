@@ -233,14 +233,13 @@ class Evaluator:
                 self.path = (*self.path, Block("comprehension", over, place=self.spot(node)))
                 self.bind(generator.target, self.element(over, node))
                 tests += [self.evaluate(test) for test in generator.ifs]
-            if isinstance(node, ast.DictComp):
-                self.evaluate(node.key)
-                inside = self.evaluate(node.value)
-            else:
-                inside = self.evaluate(node.elt)
+            key = self.evaluate(node.key) if isinstance(node, ast.DictComp) else None
+            inside = self.evaluate(node.value if isinstance(node, ast.DictComp) else node.elt)
         finally:
             self.path, self.frame = path, outer
         made = self.made("element", node, "comprehension", of=iterated[0], args=(inside,))
+        if key is not None:
+            made.fields["<key>"] = key
         if tests:
             made.fields["<tests>"] = (
                 tests[0] if len(tests) == 1 else self.made("list", node, args=tuple(tests))
@@ -254,6 +253,8 @@ class Evaluator:
             return self.made("list", node, args=(count, self.element(over.args[0], node)))
         if over.made == "call" and over.last in ("tqdm", "trange", "track", "prefetch") and over.args:
             return self.element(over.args[0], node)
+        if over.made == "element" and over.name == "comprehension" and over.args:
+            return over.fields.get("<key>", over.args[0])
         if over.made == "call" and over.name == "zip":
             return self.made("list", node, args=tuple(self.element(each, node) for each in over.args))
         return self.made("element", node, of=over)
@@ -386,6 +387,8 @@ class Evaluator:
         of = callee.of
         if of is not None and of.made == "dict" and callee.name in ("update", "setdefault"):
             of.args = (*of.args, *call.args, *call.keywords.values())
+        if of is not None and callee.name == "get" and of.made == "dict" and call.args:
+            return of.keywords.get(str(call.args[0].constant), call)
         if of is not None and callee.name in _SAME and is_module(of):
             return of
         if callee.last in _SWAPS and call.args and not call.has_rest and callee.made == "attribute":
