@@ -7,6 +7,7 @@ from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.read.flow.ends import end_of
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import root
 from trimtab.checks.read.flow.slices import plain
@@ -77,6 +78,45 @@ def check(run: Description) -> Iterator[Diagnosis]:
         )
         is_open = axes == (-2, -1) and dim == 1  # of a matrix without a batch 1 is the last
         yield RULE.at(event.place, severity="warning" if is_open else None, fault=fault)
+    for made in _over_positions(flow):
+        if made.place is not None and made.place not in told:
+            told.add(made.place)
+            fault = (
+                f"`{made.last}` goes over axis 1, that of the positions, and the loss picks the class on the last axis"
+            )
+            yield RULE.at(made.place, fault=fault)
+
+
+def _over_positions(flow: Flow) -> Iterator[Value]:
+    """Of each loss over classes the softmax over axis 1 that its rows were cut from, where targets of two axes were
+    flattened too: `nll_loss(logp.view(-1, n), ids.view(-1))`."""
+    for event in flow.each("call"):
+        call = event.value
+        if event.name == "__call__":
+            criterion = root(call.of)
+            is_loss = criterion is not None and criterion.made == "call" and criterion.last == "NLLLoss"
+        else:
+            is_loss = event.name == "nll_loss" and call.of is None
+        rows, targets = call.argument(0, "input"), call.argument(1, "target")
+        if not is_loss or not _is_flattened(rows, 2) or not _is_flattened(targets, 1):
+            continue
+        made = end_of(rows)
+        if made is not None and made.last in ("softmax", "log_softmax", "LogSoftmax", "Softmax"):
+            is_function = made.last[0].islower() and (made.of is None or made.of.made == "imported")
+            dim = made.argument(1 if is_function else 0, "dim")
+            if dim is not None and dim.constant == 1 and not isinstance(dim.constant, bool):
+                yield made
+
+
+def _is_flattened(value: Value | None, axes: int) -> bool:
+    """Whether the last call made a tensor of so many axes of it: `.view(-1, n)` of two, `.reshape(-1)` of one."""
+    return (
+        value is not None
+        and value.made == "call"
+        and value.name in ("view", "reshape")
+        and len(value.args) == axes
+        and value.args[0].constant == -1
+    )
 
 
 def _is_without_axis(event: Event) -> bool:
