@@ -105,7 +105,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
         for each in saved:
             if each.prefix and _is_known(each.model):
                 fault = f"the names of the saved weights start with `{each.prefix}`: a model that is not wrapped cannot load them"
-                yield RULE.at(each.event.place, severity="note", fault=fault, fix=_way(each.model, each.prefix))
+                yield RULE.at(
+                    each.event.place, severity="note", fault=fault, fix=_way(each.model, each.prefix)
+                )
                 return
 
 
@@ -118,7 +120,10 @@ def _words(load: Event, model: Value, prefix: str, source: _Saved) -> dict[str, 
         fault = f"the names of the saved weights start with `{source.prefix}`, and those of `{label}` do not: {end}"
         return {"fault": fault, "fix": _way(source.model, source.prefix)}
     fault = f"the names of `{label}` start with `{prefix}`, and those of the saved weights do not: {end}"
-    return {"fault": fault, "fix": f"load them into `{label}.{prefix.rstrip('.')}`, or before the model is wrapped"}
+    return {
+        "fault": fault,
+        "fix": f"load them into `{label}.{prefix.rstrip('.')}`, or before the model is wrapped",
+    }
 
 
 def _way(model: Value, prefix: str) -> str:
@@ -173,7 +178,12 @@ def _is_same(one: Value, other: Value) -> bool:
         return True
     if one.constant is not UNKNOWN or other.constant is not UNKNOWN:
         return one.constant is not UNKNOWN and one.constant == other.constant
-    if (one.made, one.name) != (other.made, other.name) or one.made not in ("call", "binary", "attribute", "unknown"):
+    if (one.made, one.name) != (other.made, other.name) or one.made not in (
+        "call",
+        "binary",
+        "attribute",
+        "unknown",
+    ):
         return False
     parts = one.parts(), other.parts()
     if not parts[0] or len(parts[0]) != len(parts[1]):

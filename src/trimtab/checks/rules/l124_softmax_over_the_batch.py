@@ -52,7 +52,9 @@ RULE = Rule(
 _FUNCTIONS: Final = frozenset(
     {"nll_loss", "mse_loss", "kl_div", "binary_cross_entropy", "l1_loss", "smooth_l1_loss", "cross_entropy"}
 )
-_MODULES: Final = frozenset({"NLLLoss", "MSELoss", "KLDivLoss", "BCELoss", "L1Loss", "SmoothL1Loss", "CrossEntropyLoss"})
+_MODULES: Final = frozenset(
+    {"NLLLoss", "MSELoss", "KLDivLoss", "BCELoss", "L1Loss", "SmoothL1Loss", "CrossEntropyLoss"}
+)
 _ENDS: Final = frozenset({"softmax", "log_softmax", "Softmax", "LogSoftmax"})
 _PRODUCTS: Final = frozenset({"matmul", "mm", "einsum", "bmm", "cosine_similarity", "t", "cdist"})
 

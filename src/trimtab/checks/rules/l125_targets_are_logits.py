@@ -35,7 +35,9 @@ RULE = Rule(
             "The target 'contains class probabilities' where it has the shape of the input; 'each value should be "
             "between [0, 1]', and PyTorch does not check it.",
         ),
-        Arithmetic("Targets (2, -2) and probabilities (p, 1 - p): -2 ln p + 2 ln(1 - p) falls without bound."),
+        Arithmetic(
+            "Targets (2, -2) and probabilities (p, 1 - p): -2 ln p + 2 ln(1 - p) falls without bound."
+        ),
     ),
     fix=Fix("{fix}"),
     bad=Example("train.py", _SCRIPT.replace("{softmax}", "")),

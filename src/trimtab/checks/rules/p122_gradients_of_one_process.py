@@ -64,7 +64,9 @@ _SYNCHRONISES: Final = (
 )  # fmt: skip
 """Words of scripts that bring gradients or weights together, or divide the model instead of the data."""
 _OWN_GRADIENTS: Final = re.compile(r"\.grad\b(?!\s*(?:=|is)\s*None)")
-_LIBRARIES: Final = frozenset({"lightning", "pytorch_lightning", "lightning_fabric", "ignite", "composer", "fastai"})
+_LIBRARIES: Final = frozenset(
+    {"lightning", "pytorch_lightning", "lightning_fabric", "ignite", "composer", "fastai"}
+)
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
@@ -89,7 +91,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 part = "as the Accelerator prepares the loader, and not the model"
                 label = model.label or "model"
                 yield RULE.at(
-                    loop.backward.place, severity="warning", part=part, fix=f"give `{label}` to `accelerator.prepare`"
+                    loop.backward.place,
+                    severity="warning",
+                    part=part,
+                    fix=f"give `{label}` to `accelerator.prepare`",
                 )
                 return
             continue
@@ -136,7 +141,12 @@ def _is_handed_on(flow: Flow, model: Value) -> bool:
     """Whether a function that nobody can read gets the model: it may wrap it, or set hooks."""
     own = {each.name for each in flow.holders}
     for event in flow.each("call"):
-        if event.name in own or event.value is model or event.value.last in _HARMLESS or event.name in _HARMLESS:
+        if (
+            event.name in own
+            or event.value is model
+            or event.value.last in _HARMLESS
+            or event.name in _HARMLESS
+        ):
             continue
         if is_accelerator(event.subject):
             continue

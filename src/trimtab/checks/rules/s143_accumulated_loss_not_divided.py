@@ -1,5 +1,6 @@
 """S143 accumulated-loss-not-divided"""
 
+import re
 from collections.abc import Iterator
 
 from trimtab.checks.code_text import says
@@ -46,6 +47,7 @@ RULE = Rule(
 )
 _CRITERIA = frozenset({"criterion", "loss_fn", "loss_function", "loss_func", "criterion_ce", "ce_loss"})
 _COUNTING = frozenset({"accelerate", "deepspeed", "lightning", "pytorch_lightning", "lightning_fabric"})
+_COUNTS = re.compile(r"accum|micro_?(?:step|batch)|n_micro|num_micro|update_freq|^gas$")
 _ADAPTIVE = ("Adam", "Adafactor", "Lion", "RMSprop", "Adagrad")
 
 
@@ -56,7 +58,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if says(run.document, "num_items_in_batch", ".div_(", "grad.mul_") or _counts(run):
         return
     for loop in training_loops(flow):
-        if _is_inner(loop, flow) and _is_untouched(_loss(_given(loop.backward))):
+        inner = _loss(_given(loop.backward)) if _is_inner(loop, flow) else None
+        if inner is not None and (_is_untouched(inner) or _is_mean(inner, flow)):
             yield RULE.at(loop.backward.place, severity="note" if _is_hidden_by_adam(loop, flow) else None)
             return
         steps = list(loop.steps())
@@ -97,7 +100,7 @@ def _is_inner(loop: Loop, flow: Flow) -> bool:
     over = loop.block.value
     if over is None or over.last != "range" or any(True for _ in loop.steps()):
         return False
-    counts = [each for each in walk(over, most=8) if "accum" in (each.label or each.name).lower()]
+    counts = [each for each in walk(over, most=8) if _COUNTS.search((each.label or each.name).lower())]
     at = loop.backward.path.index(loop.block)
     around = loop.backward.path[:at]
     later = [event for event in flow.named("step") if event.index > loop.events[-1].index and is_step(event)]
@@ -160,4 +163,7 @@ def _is_mean(value: Value | None, flow: Flow) -> bool:
         of = value.of
         return of.made in ("parameter", "attribute") and (of.label or of.name) in _CRITERIA
     of = value.of if value.made == "attribute" and value.name == "loss" else None
-    return of is not None and of.made == "call" and "For" in loaded_class(root(of.of))
+    if of is None or of.made != "call" or of.of is None:
+        return False
+    is_given_all = of.has_rest or "labels" in of.keywords  # as models of transformers are
+    return "For" in loaded_class(root(of.of)) or (is_given_all and is_model(of.of))

@@ -59,7 +59,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
             if says(run.document, "lr_scheduler_step", "automatic_optimization"):
                 break
             fault = "Lightning steps ReduceLROnPlateau by a metric, and `configure_optimizers` names none: it refuses"
-            yield RULE.at(made.place, fault=fault, fix='return `{"scheduler": scheduler, "monitor": "val_loss"}`')
+            yield RULE.at(
+                made.place, fault=fault, fix='return `{"scheduler": scheduler, "monitor": "val_loss"}`'
+            )
             return
     for event in flow.named("step"):
         schedule = root(event.subject)

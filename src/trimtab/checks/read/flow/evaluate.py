@@ -175,6 +175,10 @@ class Evaluator:
         """An object of a class of the script."""
         raise NotImplementedError
 
+    def keep_batch(self, element: Value, loader: Value) -> None:
+        """Notes how the script makes what a loop takes from a DataLoader."""
+        raise NotImplementedError
+
     def bind(self, target: ast.expr, value: Value) -> None:
         """Gives a value to a name, an attribute, an item or several of them."""
         raise NotImplementedError
@@ -257,7 +261,10 @@ class Evaluator:
             return over.fields.get("<key>", over.args[0])
         if over.made == "call" and over.name == "zip":
             return self.made("list", node, args=tuple(self.element(each, node) for each in over.args))
-        return self.made("element", node, of=over)
+        taken = self.made("element", node, of=over)
+        if over.made == "call" and over.name == "torch.utils.data.DataLoader":
+            self.keep_batch(taken, over)
+        return taken
 
     def _operation(self, node: ast.expr | None) -> Value:
         match node:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.place import Place
+from trimtab.checks.read.flow.batches import keep_batch
 from trimtab.checks.read.flow.evaluate import Evaluator, TooLong
 from trimtab.checks.read.flow.frames import Frame, either, ends, leaves, loosened, merged, stored_names
 from trimtab.checks.read.flow.parameters import bind_parameters
@@ -201,6 +202,10 @@ class Follower(Evaluator):
             self.active.pop()
             self.frame, self.path, self.spot = frame, path, spot
         return either(tuple(returned)) if returned else None
+
+    def keep_batch(self, element: Value, loader: Value) -> None:
+        """Notes how the script makes what a loop takes from a DataLoader."""
+        keep_batch(self, element, loader)
 
     def found_elsewhere(self, callee: Value) -> Value:
         """A function or class of another file of the folder, where that is what an imported name means."""
