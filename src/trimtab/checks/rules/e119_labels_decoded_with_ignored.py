@@ -52,7 +52,8 @@ RULE = Rule(
         "can't convert negative int to unsigned",
     ),
 )
-_PADS: Final = ("DataCollatorForSeq2Seq", "-100")
+_PADS: Final = ("DataCollatorForSeq2Seq", "Seq2SeqTrainer(", "-100")
+"""Collators that pad with -100; the trainer pads with it what differs in length between batches."""
 
 
 def check(run: Description) -> Iterator[Diagnosis]:

@@ -104,7 +104,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if not loads:
         for each in saved:
             if each.prefix and _is_known(each.model):
-                fault = f"the names of the saved weights start with `{each.prefix}`: a model that is not wrapped cannot load them"
+                fault = f"the names of the saved weights start with `{each.prefix}`: no unwrapped model can load them"
                 yield RULE.at(
                     each.event.place, severity="note", fault=fault, fix=_way(each.model, each.prefix)
                 )

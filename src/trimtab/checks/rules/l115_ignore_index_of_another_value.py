@@ -75,12 +75,13 @@ def check(run: Description) -> Iterator[Diagnosis]:
             return
     for loss in losses:
         filled, ignored = filling_of(uncut(loss.targets)), _ignored(loss)
-        if filled is not None and type(filled.constant) is int and type(ignored) is int and not masked:
-            if ignored != filled.constant and loss.ignore_index is not None:
-                fault = f"the loss leaves out {ignored}, and the collation fills the targets with {filled.constant}"
-                way = f"write `ignore_index={filled.constant}`"
-                yield RULE.at(loss.made.place or loss.event.place, fault=fault, way=way)
-                return
+        if filled is None or loss.ignore_index is None or masked:
+            continue
+        if type(filled.constant) is int and type(ignored) is int and ignored != filled.constant:
+            fault = f"the loss leaves out {ignored}, and the collation fills the targets with {filled.constant}"
+            way = f"write `ignore_index={filled.constant}`"
+            yield RULE.at(loss.made.place or loss.event.place, fault=fault, way=way)
+            return
     ignored = {_ignored(loss) for loss in losses}
     if len(ignored) != 1 or not losses:
         return

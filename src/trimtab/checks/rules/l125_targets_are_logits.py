@@ -17,8 +17,8 @@ from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 _SCRIPT = (
     "import torch\nimport torch.nn.functional as F\nteacher = torch.nn.Linear(8, 4)\nstudent = torch.nn.Linear(8, 4)\n"
     "optimizer = torch.optim.AdamW(student.parameters(), lr=3e-4)\nfor x in loader:\n    with torch.no_grad():\n"
-    "        target = teacher(x){softmax}\n    optimizer.zero_grad()\n    F.cross_entropy(student(x), target).backward()\n"
-    "    optimizer.step()\n"
+    "        target = teacher(x){softmax}\n    optimizer.zero_grad()\n"
+    "    F.cross_entropy(student(x), target).backward()\n    optimizer.step()\n"
 )
 
 RULE = Rule(

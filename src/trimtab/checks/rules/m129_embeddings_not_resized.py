@@ -6,8 +6,9 @@ from typing import Final
 from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
+from trimtab.checks.read.flow.loops import training_loops
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import loaded_class
+from trimtab.checks.read.flow.roles import forwards, loaded_class
 from trimtab.checks.read.flow.trainers import trainers
 from trimtab.checks.read.flow.values import Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
@@ -78,7 +79,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     Trainer, where nothing resizes anything."""
     if says(run.document, *_RESIZED):
         return
-    if not any(loaded_class(each.value.argument(0, "model")) for each in trainers(run)):
+    if not any(loaded_class(each.value.argument(0, "model")) for each in trainers(run)) and not _is_looped(run):
         return
     for event in flow_of(run.document).named("add_tokens", "add_special_tokens"):
         given = event.value.args[0] if event.value.args else None
@@ -86,6 +87,16 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if new and event.subject is not None and "okenizer" in event.subject.name:
             yield RULE.at(event.place, tokens=", ".join(new[:3]))
             return
+
+
+def _is_looped(run: Description) -> bool:
+    """Whether a loop of the script that steps calls a model that it loads from transformers."""
+    return any(
+        loaded_class(call.value.of)
+        for loop in training_loops(flow_of(run.document))
+        if next(loop.steps(), None) is not None
+        for call in forwards(list(loop.events))
+    )
 
 
 def _texts(value: Value) -> list[str]:

@@ -81,7 +81,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     for made in _over_positions(flow):
         if made.place is not None and made.place not in told:
             told.add(made.place)
-            fault = f"`{made.last}` goes over axis 1, that of the positions, and the loss picks the class on the last axis"
+            fault = f"`{made.last}` goes over axis 1, that of the positions, and the loss picks classes on the last one"
             yield RULE.at(made.place, fault=fault)
 
 
