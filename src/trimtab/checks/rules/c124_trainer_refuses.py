@@ -57,6 +57,8 @@ RULE = Rule(
         "EarlyStoppingCallback assertion error",
         "Automatic gradient clipping is not supported for manual optimization",
         "Automatic gradient accumulation is not supported for manual optimization",
+        "train_dataset does not implement __len__, max_steps has to be specified",
+        "You have set eval_strategy but you didn't pass an eval_dataset",
     ),
 )
 _OF_AUTOMATIC = (
@@ -136,7 +138,11 @@ def _stopping(trainer: Event, made: Value) -> Iterator[tuple[str, str, str]]:
 def _evaluation(trainer: Event, made: Value) -> Iterator[tuple[str, str, str]]:
     strategy = made.keywords.get("eval_strategy") or made.keywords.get("evaluation_strategy")
     data = trainer.value.argument(_EVALUATED, "eval_dataset")
-    if trainer.name not in ("Trainer", "Seq2SeqTrainer") or strategy is None or "eval_strategy" in made.fields:
+    if (
+        trainer.name not in ("Trainer", "Seq2SeqTrainer")
+        or strategy is None
+        or "eval_strategy" in made.fields
+    ):
         return
     is_on = strategy.constant in ("steps", "epoch")
     if is_on and (data is None or (data.made == "constant" and data.constant is None)):

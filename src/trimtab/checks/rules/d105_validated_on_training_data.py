@@ -42,6 +42,9 @@ RULE = Rule(
         "over-fits without being seen",
         "validation loss equals training loss",
         "evaluated on the training set",
+        "validation accuracy is too good to be true",
+        "validation set leaks into training",
+        "good on validation and bad on real data",
     ),
 )
 

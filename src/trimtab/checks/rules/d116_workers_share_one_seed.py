@@ -51,7 +51,12 @@ RULE = Rule(
             early="", late="        rng = np.random.default_rng([torch.initial_seed(), index])\n", rng="rng"
         ),
     ),
-    symptoms=("augmentation repeats", "overfits"),
+    symptoms=(
+        "augmentation repeats",
+        "overfits",
+        "all workers produce the same random augmentation",
+        "numpy random numbers repeat in DataLoader workers",
+    ),
 )
 _GENERATORS = frozenset({"default_rng", "RandomState", "Random", "Generator"})
 

@@ -49,6 +49,9 @@ RULE = Rule(
         "worse after the first evaluation",
         "model is never switched back to train mode",
         "dropout is off after the first evaluation",
+        "validation changes the training",
+        "loss curve changes after the first evaluation",
+        "overfits after the first evaluation",
     ),
 )
 

@@ -42,6 +42,8 @@ RULE = Rule(
         "validation accuracy lower than expected",
         "evaluation is not reproducible",
         "validation loss differs",
+        "same input gives different predictions at inference",
+        "model.eval() is missing",
     ),
 )
 _HELD_OUT: Final = ("val", "test", "eval", "dev")

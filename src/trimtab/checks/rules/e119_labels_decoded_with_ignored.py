@@ -50,6 +50,7 @@ RULE = Rule(
     symptoms=(
         "OverflowError: out of range integral type conversion attempted",
         "can't convert negative int to unsigned",
+        "OverflowError in tokenizer.batch_decode of predictions",
     ),
 )
 _PADS: Final = ("DataCollatorForSeq2Seq", "Seq2SeqTrainer(", "-100")

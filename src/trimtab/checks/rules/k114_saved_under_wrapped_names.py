@@ -48,6 +48,7 @@ RULE = Rule(
         "names of weights start with module after training on several GPUs",
         "model is random after loading with strict=False",
         "checkpoint of a compiled model cannot be loaded",
+        "Error(s) in loading state_dict for",
     ),
 )
 _PREFIXES: Final = {

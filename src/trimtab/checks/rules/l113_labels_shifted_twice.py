@@ -47,7 +47,13 @@ RULE = Rule(
     fix=Fix("give the same ids to `input_ids` and `labels`; the model shifts them"),
     bad=Example("train.py", _SCRIPT.format(inputs="ids[:, :-1]", labels="ids[:, 1:]")),
     good=Example("train.py", _SCRIPT.format(inputs="ids", labels="ids")),
-    symptoms=("generates nonsense although the loss is low", "skips words", "loss is high"),
+    symptoms=(
+        "generates nonsense although the loss is low",
+        "skips words",
+        "loss is high",
+        "labels = input_ids[:, 1:] with a Hugging Face model",
+        "model skips every second word",
+    ),
 )
 
 

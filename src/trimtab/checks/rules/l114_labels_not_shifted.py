@@ -47,6 +47,9 @@ RULE = Rule(
         "loss falls to zero",
         "loss is very low from the start",
         "repeats the same words",
+        "loss near zero within a few steps and generated text is nonsense",
+        "language model copies its input",
+        "perplexity close to 1",
     ),
 )
 

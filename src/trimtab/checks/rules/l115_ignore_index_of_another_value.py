@@ -50,6 +50,7 @@ RULE = Rule(
         "loss is very low from the start",
         "CUDA error: device-side assert triggered",
         "outputs end at once",
+        "loss on padding in spite of ignore_index",
     ),
 )
 _DEFAULT = -100
@@ -78,7 +79,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if filled is None or loss.ignore_index is None or masked:
             continue
         if type(filled.constant) is int and type(ignored) is int and ignored != filled.constant:
-            fault = f"the loss leaves out {ignored}, and the collation fills the targets with {filled.constant}"
+            fault = (
+                f"the loss leaves out {ignored}, and the collation fills the targets with {filled.constant}"
+            )
             way = f"write `ignore_index={filled.constant}`"
             yield RULE.at(loss.made.place or loss.event.place, fault=fault, way=way)
             return

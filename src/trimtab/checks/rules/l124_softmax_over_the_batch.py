@@ -47,6 +47,7 @@ RULE = Rule(
         "predictions depend on the batch size",
         "every probability is 1 with a batch of one",
         "accuracy drops when predicting one example at a time",
+        "prediction changes with the other examples of the batch",
     ),
 )
 _FUNCTIONS: Final = frozenset(

@@ -62,6 +62,9 @@ RULE = Rule(
         "repeats the same words",
         "generates until the limit",
         "generation never ends because padding is the end token",
+        "model does not produce the end of turn after fine-tuning",
+        "model keeps talking after its answer",
+        "pad token is eos token",
     ),
 )
 

@@ -34,7 +34,13 @@ RULE = Rule(
     fix=Fix("call `model.tie_weights()` afterwards, or use `model.resize_token_embeddings`"),
     bad=Example("train.py", _SCRIPT.format(tie="")),
     good=Example("train.py", _SCRIPT.format(tie="model.tie_weights()\n")),
-    symptoms=("nonsense after reload", "worse after loading", "new tokens are not learned"),
+    symptoms=(
+        "nonsense after reload",
+        "worse after loading",
+        "new tokens are not learned",
+        "lm_head is not the same tensor as embed_tokens after loading",
+        "lm_head.weight is missing in the checkpoint",
+    ),
 )
 _HEADS = ("lm_head", "embed_out")
 

@@ -44,6 +44,8 @@ RULE = Rule(
         "IndexError: index out of range in self",
         "CUDA error: device-side assert triggered",
         "Assertion `srcIndex < srcSelectDimSize` failed",
+        "indexSelectLargeIndex Assertion srcIndex < srcSelectDimSize failed",
+        "CUDA error: device-side assert triggered after adding tokens",
     ),
 )
 _RESIZED: Final = (
@@ -79,7 +81,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
     Trainer, where nothing resizes anything."""
     if says(run.document, *_RESIZED):
         return
-    if not any(loaded_class(each.value.argument(0, "model")) for each in trainers(run)) and not _is_looped(run):
+    if not any(loaded_class(each.value.argument(0, "model")) for each in trainers(run)) and not _is_looped(
+        run
+    ):
         return
     for event in flow_of(run.document).named("add_tokens", "add_special_tokens"):
         given = event.value.args[0] if event.value.args else None

@@ -52,7 +52,13 @@ RULE = Rule(
     good=Example("opennmt.yaml", _YAML.format(positions="position_encoding: true\n")),
     aliases=("POS001",),
     tips=("S0-94", "S1-11", "S3-15"),
-    symptoms=("word order is wrong", "BLEU stays low", "one phrase for every input"),
+    symptoms=(
+        "word order is wrong",
+        "BLEU stays low",
+        "one phrase for every input",
+        "word order does not matter to the model",
+        "shuffled words give the same output",
+    ),
 )
 _POSITIONS = (
     "rotary_pos_emb",
@@ -108,7 +114,9 @@ def _looked_up(value: Value | None) -> Value | None:
         if value is None:
             return None
         if value.made == "binary" and value.name == "*":
-            factors = [each for each in value.args if each.made == "call" and each.last not in ("sqrt", "pow")]
+            factors = [
+                each for each in value.args if each.made == "call" and each.last not in ("sqrt", "pow")
+            ]
             value = factors[0] if len(factors) == 1 else None
             continue
         module = root(value.of) if value.made == "call" and value.name == "__call__" else None
@@ -126,7 +134,9 @@ def _looked_up(value: Value | None) -> Value | None:
 def _is_causal(event: Event) -> bool:
     """Whether it may get a causal mask, by which it can tell positions."""
     call = event.value
-    return call.has_rest or len(call.args) > 1 or bool({"mask", "src_mask", "is_causal"} & call.keywords.keys())
+    return (
+        call.has_rest or len(call.args) > 1 or bool({"mask", "src_mask", "is_causal"} & call.keywords.keys())
+    )
 
 
 def _of_mammoth(run: Description) -> Iterator[Diagnosis]:

@@ -46,6 +46,9 @@ RULE = Rule(
         "training loss near 0 and translations are garbage",
         "repeats the same words",
         "good validation loss and bad generation",
+        "loss near zero within a few steps and generated text is nonsense",
+        "causal mask is missing",
+        "perplexity close to 1",
     ),
 )
 

@@ -75,6 +75,9 @@ RULE = Rule(
         "None of the inputs have requires_grad=True",
         "loss flat",
         "grad norm is 0",
+        "gradients of the adapter are None with gradient checkpointing",
+        "None of the inputs have requires_grad=True. Gradients will be None",
+        "LoRA does not train with gradient checkpointing",
     ),
 )
 

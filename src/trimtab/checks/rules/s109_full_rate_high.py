@@ -24,7 +24,9 @@ RULE = Rule(
             "https://github.com/huggingface/trl/blob/main/docs/source/lora_without_regret.md",
             "LoRA takes ten times the rate of full fine-tuning.",
         ),
-        Paper("https://arxiv.org/abs/1810.04805", "BERT, A.3: fine-tuned at 5e-5, 3e-5 or 2e-5 on all tasks."),
+        Paper(
+            "https://arxiv.org/abs/1810.04805", "BERT, A.3: fine-tuned at 5e-5, 3e-5 or 2e-5 on all tasks."
+        ),
     ),
     fix=Fix("try {fix}"),
     bad=Example(

@@ -45,6 +45,9 @@ RULE = Rule(
         "model learns nothing",
         "zero_grad is forgotten",
         "gradients add up",
+        "gradients grow with every step",
+        "gradient norm grows step by step",
+        "loss jumps up and down",
     ),
 )
 _CLEARING = (

@@ -43,7 +43,13 @@ RULE = Rule(
     ),
     bad=Example("train.py", _SCRIPT.format(divided="")),
     good=Example("train.py", _SCRIPT.format(divided=" / 4")),
-    symptoms=("loss grows with gradient accumulation", "diverged", "every step is clipped"),
+    symptoms=(
+        "loss grows with gradient accumulation",
+        "diverged",
+        "every step is clipped",
+        "loss is multiplied by the number of accumulation steps",
+        "gradient norm depends on accumulation steps",
+    ),
 )
 _CRITERIA = frozenset({"criterion", "loss_fn", "loss_function", "loss_func", "criterion_ce", "ce_loss"})
 _COUNTING = frozenset({"accelerate", "deepspeed", "lightning", "pytorch_lightning", "lightning_fabric"})

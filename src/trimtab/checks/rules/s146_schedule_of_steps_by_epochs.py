@@ -45,6 +45,8 @@ RULE = Rule(
         "model learns nothing",
         "learning rate does not change in Lightning",
         "learning rate stays near zero",
+        "learning rate stays near zero in Lightning",
+        "warm-up is counted in epochs",
     ),
 )
 _LENGTHS = {

@@ -46,6 +46,7 @@ RULE = Rule(
         "loss flat",
         "loss grows with gradient accumulation",
         "No inf checks were recorded",
+        "accelerator with fp16 does not learn",
     ),
 )
 

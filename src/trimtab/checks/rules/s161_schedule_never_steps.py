@@ -42,6 +42,8 @@ RULE = Rule(
         "learning rate stays 0",
         "loss does not go down",
         "scheduler has no effect",
+        "scheduler.step() is missing",
+        "learning rate does not decay",
     ),
 )
 _ELSEWHERE: Final = frozenset(

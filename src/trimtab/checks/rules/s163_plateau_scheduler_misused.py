@@ -42,6 +42,8 @@ RULE = Rule(
     symptoms=(
         "learning rate falls although the model improves",
         "ReduceLROnPlateau.step() missing 1 required positional argument: 'metrics'",
+        "step() missing 1 required positional argument: 'metrics'",
+        "ReduceLROnPlateau in Lightning requires a metric to monitor",
     ),
 )
 _LOSSES: Final = ("loss", "perplexity", "ppl", "error", "wer", "rmse", "mse", "mae")

@@ -49,7 +49,12 @@ RULE = Rule(
     ),
     aliases=("TT203",),
     tips=("S2-15",),
-    symptoms=("Attempting to unscale FP16 gradients", "ValueError at the first step"),
+    symptoms=(
+        "Attempting to unscale FP16 gradients",
+        "ValueError at the first step",
+        "fp16 weights with GradScaler",
+        "ValueError: Attempting to unscale FP16 gradients",
+    ),
 )
 
 ONE_FLAG = ("axolotl",)
