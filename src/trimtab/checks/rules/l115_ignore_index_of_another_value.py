@@ -67,10 +67,12 @@ def check(run: Description) -> Iterator[Diagnosis]:
         "label_pad_token_id" in each.keywords or each.has_rest for each in collators
     )
     for loss in losses if is_masked_by_it and not masked else ():
-        if loss.ignore_index is not None and _is_pad(loss.ignore_index) and _is_of_labels(loss.targets):
-            fault = (
-                "the loss leaves out the id of padding, and the collator sets the labels of padding to -100"
-            )
+        index = loss.ignore_index
+        if index is None or not _is_of_labels(loss.targets):
+            continue
+        if _is_pad(index) or (type(index.constant) is int and index.constant != _DEFAULT):
+            what = "the id of padding" if _is_pad(index) else index.constant
+            fault = f"the loss leaves out {what}, and the collator sets the labels of padding to -100"
             place = loss.made.place or loss.event.place
             yield RULE.at(place, fault=fault, way=f"write `ignore_index={_DEFAULT}`")
             return

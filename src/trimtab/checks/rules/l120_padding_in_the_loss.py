@@ -164,6 +164,8 @@ def _given_as_labels(flow: Flow) -> Iterator[tuple[Value, Place]]:
     for event in flow.sets("[]"):
         if event.item is not None and event.item.constant == "labels":
             yield event.value, event.place
+    for _, labels, place in _returned(flow):
+        yield labels, place
     for event in forwards(flow.events):
         labels = event.value.keywords.get("labels")
         if labels is not None and loaded_class(event.value.of) and not without_gradients(event):

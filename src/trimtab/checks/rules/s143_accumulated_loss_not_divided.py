@@ -168,7 +168,12 @@ def _is_mean(value: Value | None, flow: Flow) -> bool:
         # A loss that the function is given; what else than a mean it gives back would be said in its name.
         of = value.of
         return of.made in ("parameter", "attribute") and (of.label or of.name) in _CRITERIA
-    of = value.of if value.made == "attribute" and value.name == "loss" else None
+    if value.made == "either":
+        return all(_is_mean(each, flow) for each in value.args)
+    if value.made == "call" and value.name == "mean" and value.of is not None and not value.args:
+        return _is_mean(value.of, flow)
+    is_first = value.made == "item" and bool(value.args) and value.args[0].constant == 0
+    of = value.of if is_first or (value.made == "attribute" and value.name == "loss") else None
     if of is None or of.made != "call" or of.of is None:
         return False
     is_given_all = of.has_rest or "labels" in of.keywords  # as models of transformers are
