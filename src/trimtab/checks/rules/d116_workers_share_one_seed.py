@@ -116,7 +116,9 @@ _OF_LIBRARIES = ("torch.", "torchvision.", "datasets.")
 def _uses_its_number(function: ast.AST) -> bool:
     """Whether a `worker_init_fn` reads the number of its worker, or anything else that differs between workers."""
     return any(
-        isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and ("worker" in node.id or "rank" in node.id)
+        isinstance(node, ast.Name)
+        and isinstance(node.ctx, ast.Load)
+        and ("worker" in node.id or "rank" in node.id)
         for node in ast.walk(function)
     ) or any(isinstance(node, ast.Attribute) and node.attr == "initial_seed" for node in ast.walk(function))
 

@@ -10,7 +10,7 @@ from trimtab.checks.read.flow.loops import training_loops
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import forwards, loaded_class
 from trimtab.checks.read.flow.trainers import trainers
-from trimtab.checks.read.flow.values import Value, walk
+from trimtab.checks.read.flow.values import Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -104,5 +104,15 @@ def _is_looped(run: Description) -> bool:
 
 
 def _texts(value: Value) -> list[str]:
-    texts = [each.constant for each in walk(value, most=30) if isinstance(each.constant, str)]
-    return [text for text in texts if text not in _KNOWN]
+    """The texts in lists and mappings; what a tokenizer has already (`tok.eos_token`) is none of them."""
+    found: list[str] = []
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each.constant, str):
+            found.append(each.constant)
+        elif each.made in ("list", "dict"):
+            waiting += [*each.args, *each.keywords.values()]
+        elif each.made == "call" and each.last == "AddedToken":
+            waiting += each.args[:1]
+    return [text for text in found if text not in _KNOWN]
