@@ -100,7 +100,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
             continue
         prefix = _prefix(model)
         if prefix != source.prefix and _inner(model) == _inner(source.model):
-            yield RULE.at(load.place, **_words(load, model, prefix, source))
+            fault, fix = _words(load, model, prefix, source)
+            yield RULE.at(load.place, fault=fault, fix=fix)
             return
     if not loads:
         for each in saved:
@@ -112,19 +113,16 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 return
 
 
-def _words(load: Event, model: Value, prefix: str, source: _Saved) -> dict[str, str]:
+def _words(load: Event, model: Value, prefix: str, source: _Saved) -> tuple[str, str]:
     strict = load.value.argument(1, "strict")
     is_silent = strict is not None and strict.constant is False
     end = "nothing is loaded, and nothing is said" if is_silent else "loading fails"
     label = model.label or "the model"
     if source.prefix:
         fault = f"the names of the saved weights start with `{source.prefix}`, and those of `{label}` do not: {end}"
-        return {"fault": fault, "fix": _way(source.model, source.prefix)}
+        return fault, _way(source.model, source.prefix)
     fault = f"the names of `{label}` start with `{prefix}`, and those of the saved weights do not: {end}"
-    return {
-        "fault": fault,
-        "fix": f"load them into `{label}.{prefix.rstrip('.')}`, or before the model is wrapped",
-    }
+    return fault, f"load them into `{label}.{prefix.rstrip('.')}`, or before the model is wrapped"
 
 
 def _way(model: Value, prefix: str) -> str:

@@ -149,7 +149,7 @@ def _over_positions(flow: Flow) -> Iterator[Value]:
         if made is not None and made.last in ("softmax", "log_softmax", "LogSoftmax", "Softmax"):
             is_function = made.last[0].islower() and (made.of is None or made.of.made == "imported")
             dim = made.argument(1 if is_function else 0, "dim")
-            if dim is not None and dim.constant == 1 and not isinstance(dim.constant, bool):
+            if dim is not None and type(dim.constant) is int and dim.constant == 1:
                 yield made
 
 

@@ -12,7 +12,7 @@ from trimtab.checks.read.flow.loops import stepped, training_loops
 from trimtab.checks.read.flow.modules import is_module
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import options, root
-from trimtab.checks.read.flow.values import Flow, Value, walk
+from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -105,11 +105,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
         return
 
 
-def _trained(steps: Iterator[object], flow: Flow) -> Value | None:
+def _trained(steps: Iterator[Event], flow: Flow) -> Value | None:
     """The model whose parameters the optimizer of a loop has, where it is seen to be made and given to nothing that
     may wrap it."""
     for step in steps:
-        for optimizer in options(stepped(step)):  # type: ignore[arg-type]
+        for optimizer in options(stepped(step)):
             given = optimizer.argument(0, "params") if optimizer.made == "call" else None
             for each in walk(given, most=12):
                 if each.made == "call" and each.last in ("parameters", "named_parameters"):
@@ -171,6 +171,4 @@ def _prepares_all_but(flow: Flow, model: Value) -> bool:
         return False
     if any(True for _ in flow.named("prepare_model")):
         return False
-    return not any(
-        each is model for event in prepared for given in event.value.args for each in walk(given, most=6)
-    )
+    return not any(root(given) is model for event in prepared for given in event.value.args)

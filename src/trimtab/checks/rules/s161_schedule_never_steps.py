@@ -71,6 +71,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
         ):
             continue
         outside = _name_outside(run, event)
+        if not outside and not made.label and (held := _list_of(run, event)):
+            if not _is_used(run, flow, made, held, is_returned=False):
+                yield RULE.at(event.place, schedule=held)
+                return
+            continue
         if not outside and not made.label:
             key = _key_of(run, flow, event)
             if key and not _is_used_by_key(run, flow, key):
@@ -97,6 +102,16 @@ def _name_outside(run: Description, event: Event) -> str:
     found = re.findall(rf"{_TARGETS}{re.escape(block.value.name)}\(", run.document.text, re.MULTILINE)
     names = [each.strip() for each in found[0].split(",")] if len(found) == 1 else []
     return names[at] if len(names) == len(parts) else ""
+
+
+def _list_of(run: Description, event: Event) -> str:
+    """The list that holds a schedule: `schedules = [StepLR(each, 10) for each in optimizers]`."""
+    if run.document.text.startswith("{"):
+        return ""
+    lines = run.document.text.splitlines()
+    line = lines[event.place.line - 1] if event.place.line <= len(lines) else ""
+    before = re.search(r"^\s*(?:self\.)?(\w+)\s*=\s*\[\s*[\w.]*$", line[: line.find(f"{event.name}(")])
+    return before[1] if before is not None else ""
 
 
 def _key_of(run: Description, flow: Flow, event: Event) -> str:

@@ -9,6 +9,7 @@ from trimtab.checks.place import Place
 from trimtab.checks.read.flow.frames import Frame, either
 from trimtab.checks.read.flow.modules import is_module
 from trimtab.checks.read.flow.slices import bounds_of
+from trimtab.checks.read.flow.turns import written_elements
 from trimtab.checks.read.flow.values import Block, Event, Flow, Made, Value
 from trimtab.checks.read.literals import computed
 
@@ -226,6 +227,8 @@ class Evaluator:
         return self.made("dict", node, keywords=named, args=tuple(others))
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
+        if (each := self._written_out(node)) is not None:
+            return each
         path, outer = self.path, self.frame
         self.frame = Frame(outer=outer, owner=outer.owner)
         iterated: list[Value] = []
@@ -249,6 +252,25 @@ class Evaluator:
                 tests[0] if len(tests) == 1 else self.made("list", node, args=tuple(tests))
             )
         return made
+
+    def _written_out(self, node: ast.expr) -> Value | None:
+        """The list that `[Adam(net.parameters()) for net in (one, other)]` is; None for any other comprehension."""
+        if not isinstance(node, ast.ListComp) or len(node.generators) != 1 or node.generators[0].ifs:
+            return None
+        over = node.generators[0].iter
+        names = over.elts if isinstance(over, ast.Tuple | ast.List) else [over]
+        if not isinstance(node.elt, ast.Call) or not all(isinstance(each, ast.Name) for each in names):
+            return None
+        elements = written_elements(self.evaluate(over))
+        if not elements:
+            return None
+        outer, made = self.frame, list[Value]()
+        self.frame = Frame(outer=outer, owner=outer.owner)
+        for each in elements:
+            self.bind(node.generators[0].target, each)
+            made.append(self.evaluate(node.elt))
+        self.frame = outer
+        return self.made("list", node, args=tuple(made))
 
     def element(self, over: Value, node: ast.AST) -> Value:
         """What a loop takes from what it goes over."""

@@ -247,7 +247,7 @@ class Follower(Evaluator):
         if start.made == "bound":
             self.enter(start, (created, *given), named)
         else:
-            created.fields |= named  # a dataclass
+            created.fields |= _by_name(made_of, given) | named  # a dataclass
         return created
 
     def bind(self, target: ast.expr, value: Value) -> None:
@@ -455,6 +455,20 @@ def _init_of(owner: Value) -> Any:
     """The `__init__` that a class writes itself."""
     body: list[Any] = owner.node.body if owner.node is not None else []
     return next((each for each in body if isinstance(each, _FUNCTIONS) and each.name == "__init__"), None)
+
+
+def _by_name(made_of: Value, given: tuple[Value, ...]) -> dict[str, Value]:
+    """What the fields of a dataclass get by position."""
+    body: list[Any] = made_of.node.body if made_of.node is not None else []
+    names = [
+        each.target.id
+        for each in body
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+    ]
+    fields = dict(zip(names, given, strict=False))
+    for name, value in fields.items():
+        value.label = value.label or name
+    return fields
 
 
 def _outermost(frame: Any) -> Frame:
