@@ -143,9 +143,19 @@ def _left_on(flow: Flow, block: Block) -> Iterator[Event]:
             or any(each.is_left for each in event.below(block))
         ):
             continue
+        if _is_switched_for_another(inside[at + 1 :], root(event.subject)):
+            continue
         turn = [*inside[at + 1 :], *inside[:at]]
         if _first_is_backward(turn, root(event.subject)):
             yield event
+
+
+def _is_switched_for_another(rest: list[Event], model: Value | None) -> bool:
+    """Whether the model is off for the backward pass of another one, and on again before a later one of its own."""
+    switched = next(
+        (at for at, each in enumerate(rest) if _is_on(each, model) and root(each.subject) is model), None
+    )
+    return switched is not None and any(each.name == "backward" for each in rest[switched:])
 
 
 def _trained(inside: list[Event]) -> list[Value | None]:

@@ -359,6 +359,8 @@ class Evaluator:
             return self.evaluate(function)
         of = self.evaluate(function.value)
         found = self.attribute(of, function.attr, function)
+        if found.made == "either" and all(each.made == "bound" for each in found.args):
+            return found.args[0]  # a method of one class, whichever object of several it is
         is_method = found.made == "either" and all(each.made == "attribute" for each in found.args)
         if (
             found.made in ("imported", "function", "bound", "class", "object", "call", "either", "parameter")
