@@ -1,6 +1,5 @@
 """L120 padding-in-the-loss"""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -186,10 +185,12 @@ def _is_padded_target(value: Value | None) -> bool:
         str(each.constant) if isinstance(each.constant, str) else (each.label or each.name)
         for each in walk(texts)
     )
-    return "text_target" in value.keywords or bool(_TARGETS.search(names.lower()))
+    return "text_target" in value.keywords or any(word in names.lower() for word in _TARGETS)
 
 
-_TARGETS: Final = re.compile(r"target|tgt|summar|answer|highlight|translation|label|output|response")
+_TARGETS: Final = (
+    "target", "tgt", "summar", "answer", "highlight", "translation", "label", "output", "response",
+)  # fmt: skip
 
 
 def _returned(flow: Flow) -> Iterator[tuple[Value, Value, Place]]:

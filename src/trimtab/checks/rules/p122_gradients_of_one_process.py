@@ -63,7 +63,7 @@ _SYNCHRONISES: Final = (
     "register_post_accumulate", "is_ddp", "functional_collectives",
 )  # fmt: skip
 """Words of scripts that bring gradients or weights together, or divide the model instead of the data."""
-_OWN_GRADIENTS: Final = re.compile(r"\.grad\b(?!\s*(?:=|is)\s*None)")
+_OWN_GRADIENTS: Final = r"\.grad\b(?!\s*(?:=|is)\s*None)"
 _LIBRARIES: Final = frozenset(
     {"lightning", "pytorch_lightning", "lightning_fabric", "ignite", "composer", "fastai"}
 )
@@ -73,14 +73,14 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """A loop of torch's own in a script that makes a process group and nowhere brings gradients together; and one of
     Accelerate that prepares its loader, and not the model that the loop trains."""
     document = run.document
-    if document.imports & _LIBRARIES or says(document, *_SYNCHRONISES):
+    if document.imports & _LIBRARIES:
         return
     flow = flow_of(document)
     is_group = any(True for _ in flow.named("init_process_group"))
     made = accelerators(document)
-    if not flow.is_whole or (not is_group and len(made) != 1):
+    if not flow.is_whole or (not is_group and len(made) != 1) or says(document, *_SYNCHRONISES):
         return
-    if any(_OWN_GRADIENTS.search(text) for text in (document.text, *flow.texts)):
+    if any(re.search(_OWN_GRADIENTS, text) for text in (document.text, *flow.texts)):
         return
     for loop in training_loops(flow):
         model = _trained(loop.steps(), flow)

@@ -1,6 +1,5 @@
 """S143 accumulated-loss-not-divided"""
 
-import re
 from collections.abc import Iterator
 
 from trimtab.checks.code_text import says
@@ -53,7 +52,7 @@ RULE = Rule(
 )
 _CRITERIA = frozenset({"criterion", "loss_fn", "loss_function", "loss_func", "criterion_ce", "ce_loss"})
 _COUNTING = frozenset({"accelerate", "deepspeed", "lightning", "pytorch_lightning", "lightning_fabric"})
-_COUNTS = re.compile(r"accum|micro_?(?:step|batch)|n_micro|num_micro|update_freq|^gas$")
+_COUNTS = ("accum", "micro_step", "micro_batch", "microbatch", "n_micro", "num_micro", "update_freq")
 _ADAPTIVE = ("Adam", "Adafactor", "Lion", "RMSprop", "Adagrad")
 
 
@@ -106,7 +105,11 @@ def _is_inner(loop: Loop, flow: Flow) -> bool:
     over = loop.block.value
     if over is None or over.last != "range" or any(True for _ in loop.steps()):
         return False
-    counts = [each for each in walk(over, most=8) if _COUNTS.search((each.label or each.name).lower())]
+    counts = [
+        each
+        for each in walk(over, most=8)
+        if any(word in (each.label or each.name).lower() for word in _COUNTS)
+    ]
     at = loop.backward.path.index(loop.block)
     around = loop.backward.path[:at]
     later = [event for event in flow.named("step") if event.index > loop.events[-1].index and is_step(event)]
