@@ -60,7 +60,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where the script shows both: the label that it gives to padding, and that which every loss leaves out."""
     flow = flow_of(run.document)
     losses = [loss for loss in cross_entropies(flow) if loss.name == "cross_entropy"]
-    masked = _masked(flow) if losses else set[object]()
+    masked = _masked(run, flow) if losses else set[object]()
     yield from _of_transformers(run, flow, has_loss=bool(losses))
     collators = [each.value for each in flow.named(*_COLLATORS)]
     is_masked_by_it = bool(collators) and not any(
@@ -174,11 +174,11 @@ def _ignored(loss: CrossEntropy) -> object:
     return _DEFAULT if written is None else written.constant
 
 
-def _masked(flow: Flow) -> set[object]:
+def _masked(run: Description, flow: Flow) -> set[object]:
     """Values that labels are set to by a mask: `labels[labels == pad] = -100`, `masked_fill(mask, -100)`."""
     return {
         each.filled.constant
-        for each in maskings(flow)
+        for each in maskings(flow, with_choices="-100 if" in run.document.text)
         if _is_labels(each.labels) and each.filled.constant is not UNKNOWN
     }
 

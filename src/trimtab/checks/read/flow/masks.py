@@ -16,9 +16,9 @@ class Masking(NamedTuple):
     filled: Value
 
 
-def maskings(flow: Flow) -> Iterator[Masking]:
+def maskings(flow: Flow, *, with_choices: bool = True) -> Iterator[Masking]:
     """`labels[ids == pad] = -100`, `masked_fill(mask, -100)`, `torch.where(mask, ids, -100)`, and a list in which one
-    of two is a number: `[-100 if t == pad else t for t in ids]`."""
+    of two is a number: `[-100 if t == pad else t for t in ids]`, which takes a look at every value."""
     for event in flow.sets("[]"):
         if (
             event.subject is not None
@@ -34,7 +34,7 @@ def maskings(flow: Flow) -> Iterator[Masking]:
         condition, one, other = (event.value.argument(at, name) for at, name in enumerate(_OF_WHERE))
         if condition is not None and one is not None and other is not None and event.value.of is None:
             yield from _of_two(condition, one, other)
-    for each in _chosen(flow):
+    for each in _chosen(flow) if with_choices else ():
         yield from _of_two(each.fields["<test>"], *each.args)
 
 
