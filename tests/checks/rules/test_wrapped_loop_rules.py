@@ -209,15 +209,19 @@ def test_a_backward_pass_past_the_accelerator_is_named(made):
     [
         ("mixed_precision='fp16'", "accelerator.backward(loss)"),
         ("mixed_precision='bf16'", "loss.backward()"),
-        ("", "loss.backward()"),
-        ("gradient_accumulation_steps=1", "loss.backward()"),
-        ("mixed_precision=args.precision", "loss.backward()"),
+        ("gradient_accumulation_steps=1, mixed_precision='no'", "loss.backward()"),
     ],
 )
 def test_a_backward_pass_with_nothing_to_add_is_left_alone(made, backward):
     assert not fires(
         s148_backward_past_the_accelerator, ACCELERATE + LOOP.format(made=made, backward=backward)
     )
+
+
+@for_each("made", ["", "gradient_accumulation_steps=1", "mixed_precision=args.precision"])
+def test_a_backward_pass_is_warned_of_where_the_launcher_may_add_something(made):
+    text = ACCELERATE + LOOP.format(made=made, backward="loss.backward()")
+    assert severities(s148_backward_past_the_accelerator, "train.py", text) == ["warning"]
 
 
 RATED = """

@@ -100,9 +100,21 @@ def check(run: Description) -> Iterator[Diagnosis]:
         value = setting.value
         if isinstance(value, bool) or not isinstance(value, int | float) or setting.key in reported:
             continue
+        if value <= 0 and _is_from_elsewhere(run, setting):
+            continue  # an option that is off until somebody gives one: `if args.clip > 0`
         if not bound.holds(value):
             reported.add(setting.key)
             yield RULE.at(setting, value=f"{value:g}", bound=str(bound))
+
+
+def _is_from_elsewhere(run: Description, setting: Setting) -> bool:
+    """Whether a script takes the number from an option or a variable, and does not write it in the call."""
+    if setting.is_option or run.document.syntax != "python":
+        return setting.is_option
+    lines = run.document.text.splitlines()[
+        setting.place.line - 1 : max(setting.place.line, setting.place.end_line)
+    ]
+    return not any(str(setting.parsed) in line or str(setting.raw or "\0") in line for line in lines)
 
 
 def _by_table(run: Description) -> Iterator[tuple[Setting, _Bound]]:

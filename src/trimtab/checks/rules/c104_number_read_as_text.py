@@ -40,6 +40,7 @@ RULE = Rule(
     symptoms=(
         "TypeError: '<=' not supported between instances of 'float' and 'str'",
         "learning rate is a string",
+        "1e-5 is read as a string in YAML",
     ),
 )
 

@@ -40,7 +40,11 @@ RULE = Rule(
         'dataset: alpaca_en_demo\noutput_dir: out\neval_strategy: "no"\n',
     ),
     aliases=("TT803",),
-    symptoms=("False is not a valid IntervalStrategy", "a language is missing"),
+    symptoms=(
+        "False is not a valid IntervalStrategy",
+        "a language is missing",
+        "yes or no is read as a boolean",
+    ),
 )
 
 _WORDS = frozenset({"yes", "no", "on", "off", "y", "n"})

@@ -37,7 +37,13 @@ RULE = Rule(
         versions="transformers=5.24.0",
     ),
     aliases=("TT804",),
-    symptoms=("FutureWarning", "DeprecationWarning at start"),
+    symptoms=(
+        "FutureWarning",
+        "unexpected keyword argument",
+        "DeprecationWarning at start",
+        "got an unexpected keyword argument 'evaluation_strategy'",
+        "TrainingArguments.__init__() got an unexpected keyword argument",
+    ),
 )
 
 

@@ -59,6 +59,9 @@ RULE = Rule(
         "ImportError: cannot import name",
         "unexpected keyword argument tokenizer",
         "cannot import name AdamW from transformers",
+        "SFTTrainer.__init__() got an unexpected keyword argument",
+        "Trainer.__init__() got an unexpected keyword argument 'tokenizer'",
+        "argument was removed in a new version",
     ),
 )
 

@@ -57,7 +57,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
         return
     for setting in run.keys.values():
         key = table.key(setting.key)
-        if key is None or not key.choices or not any(isinstance(choice, str) for choice in key.choices):
+        if key is None or not key.choices:
+            continue
+        if table.tool != "llamafactory" and _is_number_of_none(setting.value, key.choices):
+            yield _told(setting, key, f"{setting.value:g}", table.tool)
+        if not any(isinstance(choice, str) for choice in key.choices):
             continue
         if not all(isinstance(choice, str | bool) for choice in key.choices):
             continue
@@ -66,6 +70,12 @@ def check(run: Description) -> Iterator[Diagnosis]:
         unknown = [word for word in members if isinstance(word, str) and not _is_among(word, key.choices)]
         if unknown and not _may_be_free(setting, key):
             yield _told(setting, key, unknown[0], table.tool)
+
+
+def _is_number_of_none(value: Any, choices: Sequence[Any]) -> bool:
+    """Whether a number is none of the choices, all of which are numbers: stage 4 of ZeRO."""
+    numbers = [each for each in choices if type(each) in (int, float)]
+    return len(numbers) == len(choices) and type(value) in (int, float) and value not in numbers
 
 
 def _is_among(word: str, choices: Sequence[Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import combinations
+from typing import Final
 
 from trimtab.checks.combination import Combination, found
 from trimtab.checks.description import Description
@@ -88,6 +89,11 @@ _HUGGING_FACE = (
         for schedule in ("reduce_lr_on_plateau", "greedy")
     ),
 )
+_OF_DEEPSPEED_FILE: Final = (
+    "gradient_accumulation_steps", "gradient_clipping", "zero_stage", "offload_optimizer_device",
+    "offload_param_device", "offload_optimizer_nvme_path", "offload_param_nvme_path", "zero3_save_16bit_model",
+)  # fmt: skip
+"""What Accelerate refuses beside `deepspeed_config_file` (`_deepspeed_config_checks` of 1.15)."""
 _ROWS: dict[str, tuple[Combination, ...]] = {
     "transformers": _HUGGING_FACE,
     "trl": _HUGGING_FACE,
@@ -184,6 +190,21 @@ _ROWS: dict[str, tuple[Combination, ...]] = {
             "quantization_device_map=auto do_train",
             "`quantization_device_map: auto` in training",
             "remove `quantization_device_map`",
+        ),
+    ),
+    "accelerate": (
+        *(
+            Combination(
+                f"deepspeed_config.{key} deepspeed_config.deepspeed_config_file distributed_type=DEEPSPEED",
+                f"`{key}` beside `deepspeed_config_file`",
+                "set it in the DeepSpeed file alone",
+            )
+            for key in _OF_DEEPSPEED_FILE
+        ),
+        Combination(
+            "mixed_precision deepspeed_config.deepspeed_config_file distributed_type=DEEPSPEED",
+            "`mixed_precision` beside `deepspeed_config_file`",
+            "remove it, and set `bf16` or `fp16` in the DeepSpeed file",
         ),
     ),
     "deepspeed": (

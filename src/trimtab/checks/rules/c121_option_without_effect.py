@@ -185,6 +185,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     for where, row in found(run, _ROWS.get(run.tool, ())):
         yield RULE.at(where, says=row.says, fix=row.fix)
     yield from _unclipped(run)
+    yield from _rate_of_schedule(run)
     strategy, steps = run.setting("eval_strategy"), written(run, "eval_steps")
     if strategy is None or strategy.is_written or steps is None or not steps.value:
         return
@@ -192,6 +193,18 @@ def check(run: Description) -> Iterator[Diagnosis]:
         yield RULE.at(
             steps, says="`eval_strategy` is no by default", fix="set `eval_strategy: steps`, or remove it"
         )
+
+
+def _rate_of_schedule(run: Description) -> Iterator[Diagnosis]:
+    """The optimizer's rate in a DeepSpeed file whose schedule warms up to another one and sets it at every step."""
+    named, rate = run.written("scheduler.type"), run.written("optimizer.params.lr")
+    peak = run.written("scheduler.params.warmup_max_lr")
+    if run.tool != "deepspeed" or named is None or rate is None or peak is None:
+        return
+    numbers = isinstance(rate.value, int | float) and isinstance(peak.value, int | float)
+    if named.value in ("WarmupLR", "WarmupDecayLR") and numbers and rate.value != peak.value:
+        says = f"`{named.value}` warms up to its own `warmup_max_lr`, {peak.value:g}"
+        yield RULE.at(rate, says=says, fix="write the same rate in both")
 
 
 def _unclipped(run: Description) -> Iterator[Diagnosis]:

@@ -39,6 +39,8 @@ RULE = Rule(
         "requires the save and eval strategy to match",
         "requires the saving steps to be a round multiple",
         "KeyError: 'eval_loss'",
+        "KeyError: 'eval_accuracy' with metric_for_best_model",
+        "metric_for_best_model is not in the metrics",
     ),
 )
 

@@ -1,6 +1,7 @@
 """C124 trainer-refuses"""
 
 from collections.abc import Iterator
+from typing import Final
 
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
@@ -56,6 +57,8 @@ RULE = Rule(
         "EarlyStoppingCallback assertion error",
         "Automatic gradient clipping is not supported for manual optimization",
         "Automatic gradient accumulation is not supported for manual optimization",
+        "train_dataset does not implement __len__, max_steps has to be specified",
+        "You have set eval_strategy but you didn't pass an eval_dataset",
     ),
 )
 _OF_AUTOMATIC = (
@@ -86,6 +89,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         for says, raises, fix in (
             *_stream(trainer, made),
             *_stopping(trainer, made),
+            *_evaluation(trainer, made),
             *_sft(run, trainer, made),
         ):
             yield RULE.at(trainer.place, says=says, raises=raises, trainer=trainer.name, fix=fix)
@@ -129,6 +133,25 @@ def _stopping(trainer: Event, made: Value) -> Iterator[tuple[str, str, str]]:
     is_off = not is_set(made, "eval_strategy") and not is_set(made, "evaluation_strategy")
     if (is_off and not is_set(made, "do_eval")) or (strategy is not None and strategy.constant == "no"):
         yield "EarlyStoppingCallback without evaluation", "AssertionError", 'set `eval_strategy="epoch"`'
+
+
+def _evaluation(trainer: Event, made: Value) -> Iterator[tuple[str, str, str]]:
+    strategy = made.keywords.get("eval_strategy") or made.keywords.get("evaluation_strategy")
+    data = trainer.value.argument(_EVALUATED, "eval_dataset")
+    if (
+        trainer.name not in ("Trainer", "Seq2SeqTrainer")
+        or strategy is None
+        or "eval_strategy" in made.fields
+    ):
+        return
+    is_on = strategy.constant in ("steps", "epoch")
+    if is_on and (data is None or (data.made == "constant" and data.constant is None)):
+        says = f'`eval_strategy="{strategy.constant}"` without `eval_dataset`'
+        yield says, "ValueError", "pass `eval_dataset`, or drop `eval_strategy`"
+
+
+_EVALUATED: Final = 4
+"""The position of `eval_dataset` among the arguments of a Trainer."""
 
 
 def _sft(run: Description, trainer: Event, made: Value) -> Iterator[tuple[str, str, str]]:

@@ -1,14 +1,16 @@
 """D105 validated-on-training-data"""
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from trimtab.checks.corpora import corpora_of, setting_of
 from trimtab.checks.description import Description
+from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic
 from trimtab.checks.file_pairs import training_pair, validation_pair
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.trainers import trainers
+from trimtab.checks.read.flow.values import Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
 
@@ -40,6 +42,9 @@ RULE = Rule(
         "over-fits without being seen",
         "validation loss equals training loss",
         "evaluated on the training set",
+        "validation accuracy is too good to be true",
+        "validation set leaks into training",
+        "good on validation and bad on real data",
     ),
 )
 
@@ -61,9 +66,65 @@ def check(run: Description) -> Iterator[Diagnosis]:
             trainer.value.keywords.get("train_dataset"),
             trainer.value.keywords.get("eval_dataset"),
         )
-        if trained is not None and trained is held and trained.made not in ("constant", "parameter"):
-            place = trainer.place
-            yield RULE.at(place, key="eval_dataset", path="the same object as `train_dataset`")
+        if trained is None or held is None or held.made == "dict":
+            continue
+        is_one = trained is held and trained.made not in ("constant", "parameter")
+        if is_one or _is_part_of(held, trained):
+            what = "the same object as" if is_one else "examples of"
+            yield RULE.at(trainer.place, key="eval_dataset", path=f"{what} `train_dataset`")
+
+
+_KEEPING: Final = frozenset(
+    {
+        "map", "with_format", "shuffle", "rename_column", "rename_columns", "remove_columns", "cast", "cast_column",
+        "with_transform", "add_column", "flatten_indices",
+    }
+)  # fmt: skip
+"""Methods of data sets after which all examples are still there."""
+_TAKING: Final = frozenset({"select", "take", "filter"})
+
+
+def _is_part_of(held: Value, trained: Value) -> bool:
+    """Whether the one is all or a part of the other, whole: `data.select(range(100))` of `data`, and `data["train"]`
+    twice, each tokenized by itself."""
+    return _is_same(_origin(held, _KEEPING | _TAKING), _origin(trained, _KEEPING))
+
+
+def _origin(value: Value, methods: frozenset[str]) -> Value:
+    for _ in range(12):
+        if (
+            value.made != "call"
+            or value.name not in methods
+            or value.of is None
+            or value.of.made == "imported"
+        ):
+            return value
+        value = value.of
+    return value
+
+
+def _is_same(one: Value, other: Value) -> bool:
+    """Whether two values are one set: one split of one set, or one file or set with one split loaded twice."""
+    if one is other:
+        return one.made in ("item", "call", "element") and (one.made != "call" or one.last == _LOAD)
+    if one.made == "item" and other.made == "item" and one.args and other.args:
+        key, match = one.args[0].constant, other.args[0].constant
+        return isinstance(key, str) and key == match and one.of is other.of
+    if one.made != "call" or other.made != "call" or not one.last == other.last == _LOAD:
+        return False
+    texts = [_written(each) for each in (one, other)]
+    return texts[0] is not None and texts[0] == texts[1]
+
+
+_LOAD: Final = "load_dataset"
+
+
+def _written(load: Value) -> tuple[object, ...] | None:
+    """What a call of `load_dataset` is given, where all of it is written and a split is."""
+    named = {**dict(enumerate(load.args)), **load.keywords}
+    if load.has_rest or "split" not in named or any(each.constant is UNKNOWN for each in named.values()):
+        return None
+    return tuple(sorted((str(key), str(each.constant)) for key, each in named.items()))
 
 
 _HELD = ("val", "valid", "validation", "test", "eval", "dev")
@@ -86,12 +147,30 @@ def _of_loaders(run: Description) -> Iterator[Diagnosis]:
     for each in made:
         shuffle = each.argument(2, "shuffle")
         is_trained = shuffle is not None and shuffle.constant is True and each is not held[0]
-        is_same = data is not None and each.argument(0, "dataset") is data
+        over = each.argument(0, "dataset")
+        is_same = data is not None and over is not None and (over is data or _is_one_split(over, data))
+        if {"sampler", "batch_sampler"} & (each.keywords.keys() | held[0].keywords.keys()):
+            continue
         if is_trained and is_same and data is not None and data.made not in ("constant", "parameter"):
             yield RULE.at(
                 held[0].place, key=held[0].label, path="over the same object as the shuffled loader"
             )
             return
+
+
+def _is_one_split(one: Value, other: Value) -> bool:
+    """Whether both are the training split of one set of torchvision: `CIFAR10(root, train=True)`."""
+    if one.name != other.name or not one.name.startswith("torchvision.datasets."):
+        return False
+    splits = [each.argument(1, "train") for each in (one, other)]
+    root, another = one.argument(0, "root"), other.argument(0, "root")
+    if (
+        not all(each is not None and each.constant is True for each in splits)
+        or root is None
+        or another is None
+    ):
+        return False
+    return root is another or (root.constant is not UNKNOWN and root.constant == another.constant)
 
 
 def _of_toolkits(run: Description) -> Iterator[tuple[Setting, str]]:

@@ -48,6 +48,7 @@ RULE = Rule(
         "forgets what came first",
         "training data is not shuffled",
         "model predicts only the last class",
+        "accuracy drops to chance because classes come one after another",
     ),
 )
 

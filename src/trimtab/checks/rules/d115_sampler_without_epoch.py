@@ -41,6 +41,7 @@ RULE = Rule(
         "same order every epoch",
         "overfits",
         "every process sees the same order",
+        "data order is identical in every epoch on several GPUs",
     ),
 )
 

@@ -51,7 +51,12 @@ RULE = Rule(
             early="", late="        rng = np.random.default_rng([torch.initial_seed(), index])\n", rng="rng"
         ),
     ),
-    symptoms=("augmentation repeats", "overfits"),
+    symptoms=(
+        "augmentation repeats",
+        "overfits",
+        "all workers produce the same random augmentation",
+        "numpy random numbers repeat in DataLoader workers",
+    ),
 )
 _GENERATORS = frozenset({"default_rng", "RandomState", "Random", "Generator"})
 
@@ -82,7 +87,12 @@ def _seeded_alike(flow: Flow) -> Iterator[Diagnosis]:
     from them."""
     for event in flow.named("DataLoader"):
         start, dataset = event.value.keywords.get("worker_init_fn"), event.value.argument(0, "dataset")
-        if start is None or start.made != "function" or start.node is None or not _draws(flow, dataset):
+        if start is None or start.made != "function" or start.node is None or dataset is None:
+            continue
+        is_hidden = dataset.made in ("parameter", "unknown", "attribute", "item") or (
+            dataset.made == "call" and not dataset.name.startswith(_OF_LIBRARIES)
+        )
+        if not _draws(flow, dataset) and not (is_hidden and not _uses_its_number(start.node)):
             continue
         for node in ast.walk(start.node):
             is_seed = (
@@ -96,8 +106,21 @@ def _seeded_alike(flow: Flow) -> Iterator[Diagnosis]:
             if isinstance(given, ast.Constant):
                 seed = given.value
                 fault = f"`worker_init_fn` seeds every worker with {seed}: all draw the same numbers in each epoch"
-                yield RULE.at(event.place, fault=fault)
+                yield RULE.at(event.place, severity="warning" if is_hidden else None, fault=fault)
                 return
+
+
+_OF_LIBRARIES = ("torch.", "torchvision.", "datasets.")
+
+
+def _uses_its_number(function: ast.AST) -> bool:
+    """Whether a `worker_init_fn` reads the number of its worker, or anything else that differs between workers."""
+    return any(
+        isinstance(node, ast.Name)
+        and isinstance(node.ctx, ast.Load)
+        and ("worker" in node.id or "rank" in node.id)
+        for node in ast.walk(function)
+    ) or any(isinstance(node, ast.Attribute) and node.attr == "initial_seed" for node in ast.walk(function))
 
 
 def _draws(flow: Flow, dataset: Value | None) -> bool:

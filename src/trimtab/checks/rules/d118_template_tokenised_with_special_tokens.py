@@ -34,7 +34,12 @@ RULE = Rule(
     fix=Fix("write `add_special_tokens=False`, or let `apply_chat_template` tokenise"),
     bad=Example("infer.py", _SCRIPT.format(more="")),
     good=Example("infer.py", _SCRIPT.format(more=", add_special_tokens=False")),
-    symptoms=("double BOS token", "begin token twice", "worse than the published model"),
+    symptoms=(
+        "double BOS token",
+        "begin token twice",
+        "worse than the published model",
+        "text starts with two BOS tokens",
+    ),
 )
 _ADDING = r"(?i)(llama-[23]|gemma|mistral|mixtral|zephyr|tulu)"
 """Families whose template writes the begin token and whose tokenizer adds it."""

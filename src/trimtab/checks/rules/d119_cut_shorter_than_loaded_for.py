@@ -36,7 +36,11 @@ RULE = Rule(
     good=Example(
         "train.py", _SCRIPT.format(length=", max_length=8192"), versions="trl=0.19.0 transformers=4.52.0"
     ),
-    symptoms=("outputs end at once", "answers are cut off"),
+    symptoms=(
+        "outputs end at once",
+        "answers are cut off",
+        "max_seq_length is ignored and examples are truncated",
+    ),
 )
 _DEFAULT = 1024
 MENDED = (0, 20)

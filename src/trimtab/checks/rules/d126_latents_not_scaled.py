@@ -46,7 +46,11 @@ RULE = Rule(
     bad=Example("train.py", _SCRIPT.replace("{scale}", "")),
     good=Example("train.py", _SCRIPT.replace("{scale}", " * vae.config.scaling_factor")),
     tips=("S2-33",),
-    symptoms=("fine-tuned diffusion model gives noise", "images are washed out after training"),
+    symptoms=(
+        "fine-tuned diffusion model gives noise",
+        "images are washed out after training",
+        "VAE latents without scaling factor",
+    ),
 )
 _FACTORS: Final = (
     "scaling_factor",

@@ -44,7 +44,11 @@ RULE = Rule(
     fix=Fix("pass `remove_unused_columns=False`"),
     bad=Example("train.py", _SCRIPT.replace("{keep}", "")),
     good=Example("train.py", _SCRIPT.replace("{keep}", ", remove_unused_columns=False")),
-    symptoms=("KeyError: 'image'", "No columns in the dataset match the model's forward method signature"),
+    symptoms=(
+        "KeyError: 'image'",
+        "No columns in the dataset match the model's forward method signature",
+        "KeyError with a column that the dataset has",
+    ),
 )
 
 

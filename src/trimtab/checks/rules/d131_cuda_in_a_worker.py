@@ -43,6 +43,8 @@ RULE = Rule(
     symptoms=(
         "Cannot re-initialize CUDA in forked subprocess",
         "RuntimeError: CUDA error: initialization error",
+        "CUDA in DataLoader workers",
+        "must use the spawn start method",
     ),
 )
 

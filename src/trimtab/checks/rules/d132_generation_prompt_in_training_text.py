@@ -40,7 +40,11 @@ RULE = Rule(
     fix=Fix("pass `add_generation_prompt=False`, or give the `messages` to the trainer as they are"),
     bad=Example("train.py", _SCRIPT.replace("{prompt}", "True")),
     good=Example("train.py", _SCRIPT.replace("{prompt}", "False")),
-    symptoms=("answers end with another assistant header", "does not stop generating"),
+    symptoms=(
+        "answers end with another assistant header",
+        "does not stop generating",
+        "model writes another user or assistant turn",
+    ),
 )
 
 

@@ -61,6 +61,7 @@ RULE = Rule(
         "every process sees the same data",
         "number of steps does not fall with more GPUs",
         "each GPU trains on the whole dataset",
+        "all GPUs process the same batches",
     ),
 )
 _ALL: Final = "each process goes through all of the data"

@@ -49,6 +49,9 @@ RULE = Rule(
         "worse after the first evaluation",
         "model is never switched back to train mode",
         "dropout is off after the first evaluation",
+        "validation changes the training",
+        "loss curve changes after the first evaluation",
+        "overfits after the first evaluation",
     ),
 )
 
@@ -140,9 +143,19 @@ def _left_on(flow: Flow, block: Block) -> Iterator[Event]:
             or any(each.is_left for each in event.below(block))
         ):
             continue
+        if _is_switched_for_another(inside[at + 1 :], root(event.subject)):
+            continue
         turn = [*inside[at + 1 :], *inside[:at]]
         if _first_is_backward(turn, root(event.subject)):
             yield event
+
+
+def _is_switched_for_another(rest: list[Event], model: Value | None) -> bool:
+    """Whether the model is off for the backward pass of another one, and on again before a later one of its own."""
+    switched = next(
+        (at for at, each in enumerate(rest) if _is_on(each, model) and root(each.subject) is model), None
+    )
+    return switched is not None and any(each.name == "backward" for each in rest[switched:])
 
 
 def _trained(inside: list[Event]) -> list[Value | None]:

@@ -24,7 +24,12 @@ RULE = Rule(
     fix=Fix("write `eos_token_id=tokenizer.eos_token_id`, or leave it out"),
     bad=Example("infer.py", _SCRIPT.format(end="-1")),
     good=Example("infer.py", _SCRIPT.format(end="tok.eos_token_id")),
-    symptoms=("does not stop", "generates until the limit", "repeats the same words"),
+    symptoms=(
+        "does not stop",
+        "generates until the limit",
+        "repeats the same words",
+        "model keeps talking after its answer",
+    ),
 )
 
 

@@ -41,6 +41,8 @@ RULE = Rule(
         "out of memory in evaluation",
         "out of memory",
         "evaluation needs more memory than training",
+        "out of memory in compute_metrics",
+        "evaluation runs out of GPU memory",
     ),
 )
 _WAYS = ("eval_accumulation_steps", "prediction_loss_only", "batch_eval_metrics", "predict_with_generate")

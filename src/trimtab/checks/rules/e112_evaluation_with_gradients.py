@@ -38,7 +38,13 @@ RULE = Rule(
     ),
     bad=Example("train.py", _SCRIPT.format(mark="")),
     good=Example("train.py", _SCRIPT.format(mark="@torch.no_grad()\n")),
-    symptoms=("out of memory in evaluation", "evaluation is slow"),
+    symptoms=(
+        "out of memory in evaluation",
+        "evaluation is slow",
+        "out of memory in the validation loop",
+        "torch.no_grad is missing in evaluation",
+        "memory grows during evaluation",
+    ),
 )
 
 

@@ -41,7 +41,12 @@ RULE = Rule(
     fix=Fix("call `{model}.train()` before the loop, and again behind each evaluation"),
     bad=Example("train.py", _SCRIPT.format(mode="")),
     good=Example("train.py", _SCRIPT.format(mode="model.train()\n")),
-    symptoms=("dropout has no effect", "overfits quickly", "gradient checkpointing saves no memory"),
+    symptoms=(
+        "dropout has no effect",
+        "overfits quickly",
+        "gradient checkpointing saves no memory",
+        "model.train() is never called after from_pretrained",
+    ),
 )
 _FOLLOWED = ("torch.", "transformers.", "peft.", "accelerate.", "bitsandbytes.", "builtins.", "copy.")
 """Libraries that leave the mode of a model that they are given."""

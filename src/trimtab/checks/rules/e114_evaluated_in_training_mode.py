@@ -7,7 +7,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import forwards, root, without_gradients
-from trimtab.checks.read.flow.values import Event, Flow, walk
+from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -42,6 +42,8 @@ RULE = Rule(
         "validation accuracy lower than expected",
         "evaluation is not reproducible",
         "validation loss differs",
+        "same input gives different predictions at inference",
+        "model.eval() is missing",
     ),
 )
 _HELD_OUT: Final = ("val", "test", "eval", "dev")
@@ -56,15 +58,35 @@ def check(run: Description) -> Iterator[Diagnosis]:
         what = "`train()` switches it there itself"
         yield RULE.at(told.place, what=what)
         return
-    if not flow.is_whole or not trains or not any(True for _ in flow.named("backward")):
+    if not flow.is_whole or not any(True for _ in flow.named("backward")):
         return
     if any(True for _ in flow.named("eval", "inference_mode_")) or _sets_mode(flow):
         return
     switched = [root(event.subject) for event in trains]
     for call in forwards(flow.events):
-        if any(root(call.value.of) is each for each in switched) and _is_evaluation(call):
+        model = root(call.value.of)
+        is_switched = any(model is each for each in switched)
+        if (is_switched or _differs_by_mode(model)) and _is_evaluation(call):
             yield RULE.at(call.place, what="nothing calls `eval()` on the model")
             return
+
+
+def _differs_by_mode(model: Value | None) -> bool:
+    """Whether a model of the script is seen to have dropout or batch norm."""
+    if model is None or not (model.made == "object" or model.name.startswith("torchvision.models.")):
+        return False
+    waiting, seen = [model], set[int]()
+    while waiting and len(seen) < 200:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if each.made == "call" and each.last.startswith(("Dropout", "BatchNorm")) and "nn." in each.name:
+            rate = each.argument(0, "p")
+            if each.last.startswith("BatchNorm") or rate is None or rate.constant != 0:
+                return True
+        waiting += [*each.args, *each.fields.values()]
+    return model.name.startswith("torchvision.models.resnet")
 
 
 def _switched_for_it(flow: Flow, trains: list[Event]) -> Event | None:

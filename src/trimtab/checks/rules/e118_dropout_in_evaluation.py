@@ -40,6 +40,8 @@ RULE = Rule(
         "predictions differ from call to call",
         "evaluation is not deterministic",
         "validation is worse than training",
+        "same input gives different logits at every call",
+        "inference is random although eval() is called",
     ),
 )
 _NAMES = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")

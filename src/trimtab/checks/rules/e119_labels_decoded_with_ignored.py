@@ -50,9 +50,11 @@ RULE = Rule(
     symptoms=(
         "OverflowError: out of range integral type conversion attempted",
         "can't convert negative int to unsigned",
+        "OverflowError in tokenizer.batch_decode of predictions",
     ),
 )
-_PADS: Final = ("DataCollatorForSeq2Seq", "-100")
+_PADS: Final = ("DataCollatorForSeq2Seq", "Seq2SeqTrainer(", "-100")
+"""Collators that pad with -100; the trainer pads with it what differs in length between batches."""
 
 
 def check(run: Description) -> Iterator[Diagnosis]:

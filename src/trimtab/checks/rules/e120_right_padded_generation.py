@@ -45,6 +45,7 @@ RULE = Rule(
         "A decoder-only architecture is being used, but right-padding was detected",
         "batched generation is worse than single",
         "generation is empty for short prompts",
+        "batched generation differs from a single prompt",
     ),
 )
 

@@ -30,7 +30,12 @@ RULE = Rule(
     bad=Example("args.json", _ARGS.format(skip=', "ignore_data_skip": true')),
     good=Example("args.json", _ARGS.format(skip="")),
     aliases=("TT701",),
-    symptoms=("worse after resume", "loss jumps after resume"),
+    symptoms=(
+        "worse after resume",
+        "loss jumps after resume",
+        "first examples of the epoch are seen again after resuming",
+        "resumed run starts the epoch again",
+    ),
 )
 
 

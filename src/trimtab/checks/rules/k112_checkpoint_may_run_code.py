@@ -37,7 +37,12 @@ RULE = Rule(
     ),
     bad=Example("train.py", _SCRIPT.format(only=False)),
     good=Example("train.py", _SCRIPT.format(only=True)),
-    symptoms=("checkpoint from an unknown source", "UnpicklingError"),
+    symptoms=(
+        "checkpoint from an unknown source",
+        "UnpicklingError",
+        "Weights only load failed",
+        "torch.load weights_only default changed",
+    ),
 )
 
 

@@ -49,6 +49,7 @@ RULE = Rule(
         "best model is the same as the last one",
         "best checkpoint is no better than the last epoch",
         "early stopping restores the wrong weights",
+        "best model is identical to the last one",
     ),
 )
 

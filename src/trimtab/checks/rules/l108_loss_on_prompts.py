@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Paper
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.values import Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _YAML = (
@@ -16,7 +19,7 @@ RULE = Rule(
     code="L108",
     name="loss-on-prompts",
     severity="note",
-    message="prompts count in the loss (`{key}: {value}`)",
+    message="prompts count in the loss ({how})",
     why="The condition decides: with long prompts and short answers, or few examples, it regularises and can "
     "help; where prompts repeat one template, most of the loss is that template, it falls fast and says "
     "little about answers.",
@@ -32,7 +35,7 @@ RULE = Rule(
             "best choice.",
         ),
     ),
-    fix=Fix("set `{key}: false` unless prompts are long, varied and answers short"),
+    fix=Fix("{fix} unless prompts are long, varied and answers short"),
     bad=Example("axolotl.yaml", _YAML.format(value="true")),
     good=Example("axolotl.yaml", _YAML.format(value="false")),
     symptoms=("loss is low but answers are bad", "repeats the prompt"),
@@ -43,4 +46,61 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where the file itself asks for it in supervised fine-tuning."""
     setting = run.setting("loss_on_prompt")
     if setting is not None and setting.is_written and setting.value and run.value("task") != "pretrain":
-        yield RULE.at(setting, value=str(setting.value).lower())
+        how = f"`{setting.key}: {str(setting.value).lower()}`"
+        yield RULE.at(setting, how=how, fix=f"set `{setting.key}: false`")
+    if run.document.syntax == "python" and not says(run.document, *_MASKS):
+        yield from _of_scripts(run)
+
+
+_MASKS = (
+    "-100",
+    "masked_fill",
+    "loss_mask",
+    "IGNORE_INDEX",
+    "ignore_index",
+    "completion",
+    "group_texts",
+    "assistant",
+)
+_ANSWERS = frozenset({"output", "response", "answer", "answers", "completion", "target", "reply", "solution"})
+
+
+def _of_scripts(run: Description) -> Iterator[Diagnosis]:
+    """Labels that are a copy of ids, of one text in which an answer stands behind something else of the example."""
+    for event in flow_of(run.document).sets("[]"):
+        batch = event.subject
+        is_labels = event.item is not None and event.item.constant == "labels"
+        if (
+            not is_labels
+            or batch is None
+            or batch.made != "call"
+            or not batch.args
+            or not _is_copy(event.value, batch)
+        ):
+            continue
+        fields = {
+            str(each.args[0].constant)
+            for each in walk(batch.args[0], most=60)
+            if each.made == "item" and each.args
+        }
+        if fields & _ANSWERS and len(fields) > 1:
+            fix = "set the labels of the prompt to -100"
+            yield RULE.at(event.place, how="labels are a copy of all ids", fix=fix)
+            return
+
+
+def _is_copy(value: Value, batch: Value) -> bool:
+    """Whether it is the ids of a batch, copied or not."""
+    for _ in range(3):
+        if value.made == "call" and value.last in ("copy", "clone", "deepcopy", "list"):
+            value = (
+                value.of
+                if value.of is not None and value.of.made != "imported"
+                else (value.args or (value,))[0]
+            )
+    return (
+        value.made == "item"
+        and value.of is batch
+        and bool(value.args)
+        and value.args[0].constant == "input_ids"
+    )

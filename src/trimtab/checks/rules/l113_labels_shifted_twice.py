@@ -7,6 +7,7 @@ from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.place import Place
+from trimtab.checks.read.flow.batches import part_of_batch
 from trimtab.checks.read.flow.losses import cross_entropies
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import (
@@ -16,7 +17,7 @@ from trimtab.checks.read.flow.roles import (
     loaded_class,
     without_gradients,
 )
-from trimtab.checks.read.flow.slices import is_tail_of, plain
+from trimtab.checks.read.flow.slices import is_next_of, is_tail_of, plain
 from trimtab.checks.read.flow.values import Flow, Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
@@ -46,7 +47,13 @@ RULE = Rule(
     fix=Fix("give the same ids to `input_ids` and `labels`; the model shifts them"),
     bad=Example("train.py", _SCRIPT.format(inputs="ids[:, :-1]", labels="ids[:, 1:]")),
     good=Example("train.py", _SCRIPT.format(inputs="ids", labels="ids")),
-    symptoms=("generates nonsense although the loss is low", "skips words", "loss is high"),
+    symptoms=(
+        "generates nonsense although the loss is low",
+        "skips words",
+        "loss is high",
+        "labels = input_ids[:, 1:] with a Hugging Face model",
+        "model skips every second word",
+    ),
 )
 
 
@@ -62,11 +69,15 @@ def check(run: Description) -> Iterator[Diagnosis]:
         labels, inputs = event.value.keywords.get("labels"), event.value.argument(0, "input_ids")
         if labels is None or inputs is None or not is_causal(event.value.of) or without_gradients(event):
             continue
-        if is_tail_of(labels, inputs) or _is_rolled(labels, inputs):
+        one, other = (
+            _bare(part_of_batch(plain(labels)) or labels),
+            _bare(part_of_batch(plain(inputs)) or inputs),
+        )
+        if is_tail_of(one, other) or is_next_of(one, other) or _is_rolled(labels, inputs):
             yield RULE.at(event.place)
     if _loss_is_the_models(run, flow):
         for inputs, labels, place in _examples(flow):
-            if is_tail_of(_bare(labels), _bare(inputs)):
+            if is_tail_of(_bare(labels), _bare(inputs)) or is_next_of(_bare(labels), _bare(inputs)):
                 yield RULE.at(place)
                 return
 
@@ -122,6 +133,8 @@ def _bare(value: Value) -> Value:
         if value.made != "call" or value.last not in _MAKERS or not value.args:
             break
         value = value.args[0]
+        if value.made == "element" and value.name == "comprehension" and value.args:
+            value = value.args[0]
     return value
 
 

@@ -7,7 +7,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.losses import CrossEntropy, cross_entropies
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import is_causal, is_causal_class, loaded_class
+from trimtab.checks.read.flow.roles import is_causal, is_causal_class, loaded_class, root
 from trimtab.checks.read.flow.slices import cut, plain
 from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
@@ -47,6 +47,9 @@ RULE = Rule(
         "loss falls to zero",
         "loss is very low from the start",
         "repeats the same words",
+        "loss near zero within a few steps and generated text is nonsense",
+        "language model copies its input",
+        "perplexity close to 1",
     ),
 )
 
@@ -61,6 +64,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
         forward = _forward(plain(loss.logits))
         if forward is None or "labels" in forward.keywords:
             continue
+        if _is_own_decoder(run, forward) and loss.name == "cross_entropy":
+            given = plain(forward.args[0]) if forward.args else None
+            if given is not None and plain(loss.targets) is given:
+                yield RULE.at(loss.event.place, severity="error", labels="the ids that the model reads")
+                return
         if not is_causal(forward.of) and not (_is_trainers(forward, loss.event) and _loads_causal_only(flow)):
             continue
         target, given = plain(loss.targets), forward.argument(0, "input_ids")
@@ -74,6 +82,14 @@ def check(run: Description) -> Iterator[Diagnosis]:
             yield RULE.at(loss.event.place, severity="error", labels="the ids that the model reads")
         elif _is_of_batch(target, "labels") and _is_of_batch(inputs, "input_ids") and target.of is inputs.of:
             yield RULE.at(loss.event.place, labels="`labels` of the batch")
+
+
+def _is_own_decoder(run: Description, forward: Value) -> bool:
+    """Whether a class of the script, in which something is causal, makes logits in its `forward`."""
+    model = root(forward.of)
+    return (
+        model is not None and model.made == "object" and forward.name == "__call__" and _is_causal_text(run)
+    )
 
 
 def _is_trainers(forward: Value, event: Event) -> bool:

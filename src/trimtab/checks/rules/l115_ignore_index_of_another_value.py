@@ -7,8 +7,11 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.place import Place
+from trimtab.checks.read.flow.batches import filling_of
 from trimtab.checks.read.flow.losses import CrossEntropy, cross_entropies
+from trimtab.checks.read.flow.masks import maskings
 from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.slices import uncut
 from trimtab.checks.read.flow.values import Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
@@ -47,6 +50,7 @@ RULE = Rule(
         "loss is very low from the start",
         "CUDA error: device-side assert triggered",
         "outputs end at once",
+        "loss on padding in spite of ignore_index",
     ),
 )
 _DEFAULT = -100
@@ -56,19 +60,32 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where the script shows both: the label that it gives to padding, and that which every loss leaves out."""
     flow = flow_of(run.document)
     losses = [loss for loss in cross_entropies(flow) if loss.name == "cross_entropy"]
-    masked = _masked(flow)
+    masked = _masked(run, flow) if losses else set[object]()
     yield from _of_transformers(run, flow, has_loss=bool(losses))
     collators = [each.value for each in flow.named(*_COLLATORS)]
     is_masked_by_it = bool(collators) and not any(
         "label_pad_token_id" in each.keywords or each.has_rest for each in collators
     )
     for loss in losses if is_masked_by_it and not masked else ():
-        if loss.ignore_index is not None and _is_pad(loss.ignore_index) and _is_of_labels(loss.targets):
-            fault = (
-                "the loss leaves out the id of padding, and the collator sets the labels of padding to -100"
-            )
+        index = loss.ignore_index
+        if index is None or not _is_of_labels(loss.targets):
+            continue
+        if _is_pad(index) or (type(index.constant) is int and index.constant != _DEFAULT):
+            what = "the id of padding" if _is_pad(index) else index.constant
+            fault = f"the loss leaves out {what}, and the collator sets the labels of padding to -100"
             place = loss.made.place or loss.event.place
             yield RULE.at(place, fault=fault, way=f"write `ignore_index={_DEFAULT}`")
+            return
+    for loss in losses:
+        filled, ignored = filling_of(uncut(loss.targets)), _ignored(loss)
+        if filled is None or loss.ignore_index is None or masked:
+            continue
+        if type(filled.constant) is int and type(ignored) is int and ignored != filled.constant:
+            fault = (
+                f"the loss leaves out {ignored}, and the collation fills the targets with {filled.constant}"
+            )
+            way = f"write `ignore_index={filled.constant}`"
+            yield RULE.at(loss.made.place or loss.event.place, fault=fault, way=way)
             return
     ignored = {_ignored(loss) for loss in losses}
     if len(ignored) != 1 or not losses:
@@ -157,19 +174,13 @@ def _ignored(loss: CrossEntropy) -> object:
     return _DEFAULT if written is None else written.constant
 
 
-def _masked(flow: Flow) -> set[object]:
+def _masked(run: Description, flow: Flow) -> set[object]:
     """Values that labels are set to by a mask: `labels[labels == pad] = -100`, `masked_fill(mask, -100)`."""
-    found = {
-        event.value.constant
-        for event in flow.sets("[]")
-        if event.subject is not None and _is_labels(event.subject) and event.item is not None
-        and event.item.made in ("compare", "binary", "call") and event.value.constant is not UNKNOWN
-    }  # fmt: skip
-    for event in flow.named("masked_fill", "masked_fill_"):
-        filled = event.value.argument(1, "value")
-        if event.subject is not None and _is_labels(event.subject) and filled is not None:
-            found.add(filled.constant)
-    return found
+    return {
+        each.filled.constant
+        for each in maskings(flow, with_choices="-100 if" in run.document.text)
+        if _is_labels(each.labels) and each.filled.constant is not UNKNOWN
+    }
 
 
 def _is_labels(value: Value) -> bool:

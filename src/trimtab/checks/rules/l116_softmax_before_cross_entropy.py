@@ -40,7 +40,14 @@ RULE = Rule(
     fix=Fix("give the loss the logits; take the {activation} where probabilities are needed"),
     bad=Example("train.py", _SCRIPT.format(end=", nn.Softmax(dim=1)")),
     good=Example("train.py", _SCRIPT.format(end="")),
-    symptoms=("loss does not fall below", "loss falls slowly", "loss flat"),
+    symptoms=(
+        "loss does not fall below",
+        "loss falls slowly",
+        "loss flat",
+        "loss does not fall below 1.46 with ten classes",
+        "cross entropy stays high although accuracy is good",
+        "softmax in the last layer",
+    ),
 )
 _OF_PROBABILITIES = ("ice", "ocal", "NLLLoss", "nll_loss", "MSELoss", "mse_loss", "ovasz", "versky")
 """Dice, focal, Lovasz, Tversky and others: losses that may take probabilities."""

@@ -49,7 +49,14 @@ RULE = Rule(
             answer="<|start_header_id|>assistant<|end_header_id|>\n\n",
         ),
     ),
-    symptoms=("every label is masked", "loss is zero", "loss is NaN"),
+    symptoms=(
+        "every label is masked",
+        "loss is zero",
+        "loss is NaN",
+        "Could not find response key",
+        "all labels are -100 after the collator",
+        "loss is 0 with completion only collator",
+    ),
 )
 _MARKS = {
     "<|im_start|>": ("chatml", "qwen", "yi", "smollm"),

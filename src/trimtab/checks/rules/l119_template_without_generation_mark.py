@@ -45,7 +45,12 @@ RULE = Rule(
         _SCRIPT.format(path=', chat_template_path="marked.jinja"'),
         versions="trl=0.19.0 transformers=4.52.0",
     ),
-    symptoms=("every label is masked", "loss is zero"),
+    symptoms=(
+        "every label is masked",
+        "loss is zero",
+        "assistant_only_loss masks everything",
+        "loss is NaN because all labels are masked",
+    ),
 )
 PATCHED = (0, 24)
 """From here on TRL exchanges templates that it knows."""

@@ -8,11 +8,12 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.place import Place
+from trimtab.checks.read.flow.batches import filling_of
 from trimtab.checks.read.flow.losses import CrossEntropy, cross_entropies
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import forwards, is_causal, options, without_gradients
-from trimtab.checks.read.flow.slices import cut, plain
-from trimtab.checks.read.flow.values import Event, Flow, Value, walk
+from trimtab.checks.read.flow.roles import forwards, is_causal, loaded_class, options, without_gradients
+from trimtab.checks.read.flow.slices import plain, uncut
+from trimtab.checks.read.flow.values import Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -53,6 +54,9 @@ RULE = Rule(
         "loss depends on the batch size",
         "padding is not ignored in the loss",
         "model predicts only padding",
+        "perplexity depends on the padding",
+        "loss changes with the amount of padding",
+        "empty predictions after fine-tuning T5",
     ),
 )
 _MASKS: Final = (
@@ -102,7 +106,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if loss.name != "cross_entropy" or without_gradients(loss.event):
             continue
         if loss.ignore_index is None and loss.is_mean:
-            padded = _padded_by(flow, loss)
+            padded = _padded_by(loss)
             if padded is not None:
                 fault = f"`pad_sequence` fills the targets with {padded}, and the cross entropy leaves no index out"
                 yield RULE.at(
@@ -113,6 +117,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 
 def _copied(run: Description, flow: Flow) -> Place | None:
+    for labels, place in _given_as_labels(flow):
+        found = _original(labels)
+        if found is not None and _is_ids(found) and _is_padded_target(found.of):
+            return place
     for event in flow.sets("[]"):
         is_labels = event.item is not None and event.item.constant == "labels"
         if (
@@ -148,6 +156,41 @@ def _copied(run: Description, flow: Flow) -> Place | None:
         if any(_is_ids_of(labels, each) for each in whole):
             return event.place
     return None
+
+
+def _given_as_labels(flow: Flow) -> Iterator[tuple[Value, Place]]:
+    """What models of transformers are given as labels, and what mappings get under that name."""
+    for event in flow.sets("[]"):
+        if event.item is not None and event.item.constant == "labels":
+            yield event.value, event.place
+    for _, labels, place in _returned(flow):
+        yield labels, place
+    for event in forwards(flow.events):
+        labels = event.value.keywords.get("labels")
+        if labels is not None and loaded_class(event.value.of) and not without_gradients(event):
+            yield labels, event.place
+
+
+def _is_ids(value: Value) -> bool:
+    key = value.args[0].constant if value.made == "item" and value.args else value.name
+    return key == "input_ids"
+
+
+def _is_padded_target(value: Value | None) -> bool:
+    """Whether a tokenizer made it, of the target side alone, and padded it."""
+    if value is None or value.made != "call" or not _pads(value):
+        return False
+    texts = value.keywords.get("text_target") or (value.args[0] if value.args else None)
+    names = " ".join(
+        str(each.constant) if isinstance(each.constant, str) else (each.label or each.name)
+        for each in walk(texts)
+    )
+    return "text_target" in value.keywords or any(word in names.lower() for word in _TARGETS)
+
+
+_TARGETS: Final = (
+    "target", "tgt", "summar", "answer", "highlight", "translation", "label", "output", "response",
+)  # fmt: skip
 
 
 def _returned(flow: Flow) -> Iterator[tuple[Value, Value, Place]]:
@@ -196,59 +239,12 @@ def _is_ids_of(value: Value, batch: Value) -> bool:
     return key == "input_ids"
 
 
-def _padded_by(flow: Flow, loss: CrossEntropy) -> str | None:
+def _padded_by(loss: CrossEntropy) -> str | None:
     """What the collation of the loader fills the targets with, where that can be seen and is no -100."""
-    target = _whole(loss.targets)
-    if target is None or target.made != "item" or target.of is None or target.of.made != "element":
+    filled = filling_of(uncut(loss.targets))
+    if filled is None or filled.constant == -100:
         return None
-    at = target.args[0].constant if target.args else UNKNOWN
-    loader = next((each for each in walk(target.of.of, most=12) if each.last == "DataLoader"), None)
-    collate = loader.argument(6, "collate_fn") if loader is not None else None
-    if collate is None or collate.made not in ("function", "bound"):
-        return None
-    for event in flow.named("pad_sequence"):
-        block = next(
-            (each for each in event.path if each.kind == "function" and each.value is not None), None
-        )
-        if block is None or block.value is None or block.value.name != collate.name:
-            continue
-        for returned in block.returned:
-            part = _part(returned, at)
-            if part is not None and any(each is event.value for each in walk(part, most=6)):
-                return _filling(event)
-    return None
-
-
-def _whole(value: Value | None) -> Value | None:
-    """The tensor of which a target is a slice, moved, reshaped or not."""
-    for _ in range(8):
-        value = plain(value)
-        sliced = cut(value) if value is not None else None
-        if value is not None and sliced is None and value.made == "item" and value.of is not None:
-            inner = value.args[0].fields.get("<bounds>") if value.args else None
-            if inner is None:
-                return value
-            value = value.of
-        elif sliced is not None:
-            value = sliced[0]
-        else:
-            return value
-    return value
-
-
-def _part(returned: Value, at: object) -> Value | None:
-    if returned.made == "list" and type(at) is int and at < len(returned.args):
-        return returned.args[at]
-    return returned.keywords.get(at) if returned.made == "dict" and isinstance(at, str) else None
-
-
-def _filling(event: Event) -> str | None:
-    given = event.value.argument(2, "padding_value")
-    if given is None:
-        return "0"
-    if given.constant == -100:
-        return None
-    return str(given.constant) if given.constant is not UNKNOWN else (given.label or given.name or None)
+    return str(filled.constant) if filled.constant is not UNKNOWN else (filled.label or filled.name or None)
 
 
 def _averaged_over_all(flow: Flow) -> Iterator[Diagnosis]:

@@ -45,6 +45,7 @@ RULE = Rule(
         "all elements of input should be between 0 and 1",
         "KL divergence is negative",
         "loss goes to minus infinity",
+        "NLLLoss is negative",
     ),
 )
 _LOSSES: Final = {

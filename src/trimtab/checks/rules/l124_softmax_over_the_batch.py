@@ -47,12 +47,15 @@ RULE = Rule(
         "predictions depend on the batch size",
         "every probability is 1 with a batch of one",
         "accuracy drops when predicting one example at a time",
+        "prediction changes with the other examples of the batch",
     ),
 )
 _FUNCTIONS: Final = frozenset(
-    {"nll_loss", "mse_loss", "kl_div", "binary_cross_entropy", "l1_loss", "smooth_l1_loss"}
+    {"nll_loss", "mse_loss", "kl_div", "binary_cross_entropy", "l1_loss", "smooth_l1_loss", "cross_entropy"}
 )
-_MODULES: Final = frozenset({"NLLLoss", "MSELoss", "KLDivLoss", "BCELoss", "L1Loss", "SmoothL1Loss"})
+_MODULES: Final = frozenset(
+    {"NLLLoss", "MSELoss", "KLDivLoss", "BCELoss", "L1Loss", "SmoothL1Loss", "CrossEntropyLoss"}
+)
 _ENDS: Final = frozenset({"softmax", "log_softmax", "Softmax", "LogSoftmax"})
 _PRODUCTS: Final = frozenset({"matmul", "mm", "einsum", "bmm", "cosine_similarity", "t", "cdist"})
 
@@ -144,6 +147,8 @@ def _inputs(event: Event) -> tuple[Value, ...]:
     if not is_function and not is_module:
         return ()
     found = [call.argument(0, "input"), call.argument(1, "target")]
+    if "ross" in (criterion or call).last:
+        found = found[1:]  # softmax before a cross entropy is a fault of its own
     return tuple(_without_log(each) for each in found if each is not None)
 
 

@@ -61,6 +61,8 @@ RULE = Rule(
         "does not stop",
         "size mismatch",
         "added tokens are never predicted",
+        "new special tokens are never generated after LoRA",
+        "added tokens are ignored by the fine-tuned model",
     ),
 )
 

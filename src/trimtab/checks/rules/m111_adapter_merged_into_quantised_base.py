@@ -34,7 +34,11 @@ RULE = Rule(
         "finetuning_type: lora\nexport_dir: out/merged\nexport_size: 5\n",
     ),
     tips=("S2-08",),
-    symptoms=("worse after merge", "ValueError at export"),
+    symptoms=(
+        "worse after merge",
+        "ValueError at export",
+        "merged model is worse than base model with adapter",
+    ),
 )
 
 

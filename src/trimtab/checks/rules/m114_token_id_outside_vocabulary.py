@@ -42,6 +42,8 @@ RULE = Rule(
         "device-side assert",
         "IndexError: index out of range in self",
         "crashes only with batch size above 1",
+        "CUDA error: device-side assert triggered",
+        "IndexError: index out of range in embedding",
     ),
 )
 

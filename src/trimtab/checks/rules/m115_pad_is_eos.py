@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.own_key import calls_of, literal
+from trimtab.checks.place import Place
+from trimtab.checks.read.flow.masks import maskings
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.lines import Lines
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
@@ -60,6 +62,9 @@ RULE = Rule(
         "repeats the same words",
         "generates until the limit",
         "generation never ends because padding is the end token",
+        "model does not produce the end of turn after fine-tuning",
+        "model keeps talking after its answer",
+        "pad token is eos token",
     ),
 )
 
@@ -78,17 +83,38 @@ def check(run: Description) -> Iterator[Diagnosis]:
     document = run.document
     if document.syntax != "python" or "group_texts" in document.text or run.value("packing") is True:
         return
-    found = _line(document.text)
-    if found is None or not trains(run) or not loads_model(run):
+    place, rest = _written(run)
+    if place is None or not trains(run) or not loads_model(run):
         return
     who = "DataCollatorForLanguageModeling" if _collates(run) else "the script" if _masks(run) else ""
-    if not who:
-        return
-    lines = Lines(document.path, document.text)
-    rest = document.text[: found.start(1)] + document.text[found.end(1) :]
-    yield RULE.at(
-        lines.place(found.start(1), found.end(1)), severity=None if "eos_token" in rest else "note", who=who
-    )
+    if who:
+        yield RULE.at(place, severity=None if "eos_token" in rest else "note", who=who)
+
+
+def _written(run: Description) -> tuple[Place | None, str]:
+    """Where the two become one, and the text around it."""
+    document = run.document
+    if found := _line(document.text):
+        lines = Lines(document.path, document.text)
+        rest = document.text[: found.start(1)] + document.text[found.end(1) :]
+        return lines.place(found.start(1), found.end(1)), rest
+    flow = flow_of(document)
+    for event in flow.sets("pad_token", "pad_token_id"):
+        if event.value.name == event.name.replace("pad", "eos") and event.value.of is event.subject:
+            return event.place, _without_line(run, event.place)
+    for event in flow.named("add_special_tokens", "from_pretrained"):
+        given = (
+            event.value.argument(0, "special_tokens_dict") if event.name != "from_pretrained" else event.value
+        )
+        pad = given.keywords.get("pad_token") if given is not None else None
+        if pad is not None and (pad.name == "eos_token" or pad.constant in ("<|endoftext|>", "</s>")):
+            return event.place, _without_line(run, event.place)
+    return None, ""
+
+
+def _without_line(run: Description, place: Place) -> str:
+    lines = run.document.text.splitlines()
+    return "\n".join(lines[: place.line - 1] + lines[place.line :])
 
 
 def _line(text: str) -> re.Match[str] | None:
@@ -109,9 +135,11 @@ def _collates(run: Description) -> bool:
 
 def _masks(run: Description) -> bool:
     """Whether the script does the same by hand: `labels[labels == tokenizer.pad_token_id] = -100`."""
-    for event in flow_of(run.document).sets("[]"):
-        item = event.item
-        parts = item.args if item is not None and item.made == "compare" and item.name == "Eq" else ()
-        if event.value.constant == -100 and any(each.name == "pad_token_id" for each in parts):
+    for each in maskings(flow_of(run.document)) if "-100" in run.document.text else ():
+        test = each.condition
+        parts = (
+            test.args if test is not None and test.made == "compare" and test.name in ("Eq", "NotEq") else ()
+        )
+        if each.filled.constant == -100 and any(part.name == "pad_token_id" for part in parts):
             return True
     return False

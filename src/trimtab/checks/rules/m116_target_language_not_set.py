@@ -56,6 +56,8 @@ RULE = Rule(
         "output is in another language",
         "outputs English",
         "BLEU near zero",
+        "model answers in English instead of the target language",
+        "NLLB or mBART writes the wrong language",
     ),
 )
 

@@ -38,7 +38,11 @@ RULE = Rule(
         'args = TrainingArguments(output_dir="out", per_device_train_batch_size=4, bf16=True)\n'
         "Trainer(model=model, args=args).train()\n",
     ),
-    symptoms=("ValueError at start", "You cannot perform fine-tuning on purely quantized models"),
+    symptoms=(
+        "ValueError at start",
+        "You cannot perform fine-tuning on purely quantized models",
+        "attach trainable adapters",
+    ),
 )
 
 

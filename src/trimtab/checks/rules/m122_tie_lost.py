@@ -34,7 +34,13 @@ RULE = Rule(
     fix=Fix("call `model.tie_weights()` afterwards, or use `model.resize_token_embeddings`"),
     bad=Example("train.py", _SCRIPT.format(tie="")),
     good=Example("train.py", _SCRIPT.format(tie="model.tie_weights()\n")),
-    symptoms=("nonsense after reload", "worse after loading", "new tokens are not learned"),
+    symptoms=(
+        "nonsense after reload",
+        "worse after loading",
+        "new tokens are not learned",
+        "lm_head is not the same tensor as embed_tokens after loading",
+        "lm_head.weight is missing in the checkpoint",
+    ),
 )
 _HEADS = ("lm_head", "embed_out")
 
@@ -42,8 +48,9 @@ _HEADS = ("lm_head", "embed_out")
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where a model that is known to be tied gets a new layer at one end, and is not tied again."""
     flow = flow_of(run.document)
-    if not is_tied(run) or any(True for _ in flow.named("tie_weights", "resize_token_embeddings")):
+    if not is_tied(run):
         return
+    tied = max((event.index for event in flow.named("tie_weights", "resize_token_embeddings")), default=-1)
     if any(
         event.subject is not None and event.subject.name == "config"
         for event in flow.sets("tie_word_embeddings")
@@ -52,7 +59,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
     set_both = {event.name for event in flow.named("set_input_embeddings", "set_output_embeddings")}
     for event in flow.events:
         model = root(event.subject)
-        if model is None or ("For" not in loaded_class(model) and "LMHead" not in loaded_class(model)):
+        if event.index < tied or model is None:
+            continue
+        if "For" not in loaded_class(model) and "LMHead" not in loaded_class(model):
             continue
         if "Classification" in loaded_class(model):
             continue

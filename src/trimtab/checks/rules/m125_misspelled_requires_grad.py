@@ -27,7 +27,12 @@ RULE = Rule(
     bad=Example("train.py", _SCRIPT.replace("{name}", "require_grad")),
     good=Example("train.py", _SCRIPT.replace("{name}", "requires_grad")),
     tips=("S2-30",),
-    symptoms=("frozen layers are trained", "freezing does not save memory"),
+    symptoms=(
+        "frozen layers are trained",
+        "freezing does not save memory",
+        "frozen layers are still trained",
+        "require_grad has no effect",
+    ),
 )
 _NAMES: Final = (
     "require_grad", "requires_grads", "require_grads", "required_grad", "requiers_grad", "requires_gradient",

@@ -48,6 +48,8 @@ RULE = Rule(
         "accuracy is at chance with LoRA",
         "loaded adapter gives random predictions",
         "classifier is not trained",
+        "only the new classifier should be trained, and it does not change",
+        "accuracy stays at chance with a frozen backbone",
     ),
 )
 _HEADS: Final = {

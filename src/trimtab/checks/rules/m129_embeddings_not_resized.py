@@ -6,10 +6,11 @@ from typing import Final
 from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
+from trimtab.checks.read.flow.loops import training_loops
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import loaded_class
+from trimtab.checks.read.flow.roles import forwards, loaded_class
 from trimtab.checks.read.flow.trainers import trainers
-from trimtab.checks.read.flow.values import Value, walk
+from trimtab.checks.read.flow.values import Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -43,6 +44,8 @@ RULE = Rule(
         "IndexError: index out of range in self",
         "CUDA error: device-side assert triggered",
         "Assertion `srcIndex < srcSelectDimSize` failed",
+        "indexSelectLargeIndex Assertion srcIndex < srcSelectDimSize failed",
+        "CUDA error: device-side assert triggered after adding tokens",
     ),
 )
 _RESIZED: Final = (
@@ -78,7 +81,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
     Trainer, where nothing resizes anything."""
     if says(run.document, *_RESIZED):
         return
-    if not any(loaded_class(each.value.argument(0, "model")) for each in trainers(run)):
+    if not any(loaded_class(each.value.argument(0, "model")) for each in trainers(run)) and not _is_looped(
+        run
+    ):
         return
     for event in flow_of(run.document).named("add_tokens", "add_special_tokens"):
         given = event.value.args[0] if event.value.args else None
@@ -88,6 +93,26 @@ def check(run: Description) -> Iterator[Diagnosis]:
             return
 
 
+def _is_looped(run: Description) -> bool:
+    """Whether a loop of the script that steps calls a model that it loads from transformers."""
+    return any(
+        loaded_class(call.value.of)
+        for loop in training_loops(flow_of(run.document))
+        if next(loop.steps(), None) is not None
+        for call in forwards(list(loop.events))
+    )
+
+
 def _texts(value: Value) -> list[str]:
-    texts = [each.constant for each in walk(value, most=30) if isinstance(each.constant, str)]
-    return [text for text in texts if text not in _KNOWN]
+    """The texts in lists and mappings; what a tokenizer has already (`tok.eos_token`) is none of them."""
+    found: list[str] = []
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each.constant, str):
+            found.append(each.constant)
+        elif each.made in ("list", "dict"):
+            waiting += [*each.args, *each.keywords.values()]
+        elif each.made == "call" and each.last == "AddedToken":
+            waiting += each.args[:1]
+    return [text for text in found if text not in _KNOWN]

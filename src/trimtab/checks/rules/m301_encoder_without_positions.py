@@ -2,8 +2,13 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer, Paper
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import root
+from trimtab.checks.read.flow.slices import plain
+from trimtab.checks.read.flow.values import Event, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
 
@@ -47,7 +52,13 @@ RULE = Rule(
     good=Example("opennmt.yaml", _YAML.format(positions="position_encoding: true\n")),
     aliases=("POS001",),
     tips=("S0-94", "S1-11", "S3-15"),
-    symptoms=("word order is wrong", "BLEU stays low", "one phrase for every input"),
+    symptoms=(
+        "word order is wrong",
+        "BLEU stays low",
+        "one phrase for every input",
+        "word order does not matter to the model",
+        "shuffled words give the same output",
+    ),
 )
 _POSITIONS = (
     "rotary_pos_emb",
@@ -65,6 +76,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if run.tool == "mammoth":
         yield from _of_mammoth(run)
         return
+    if run.document.syntax == "python":
+        yield from _of_modules(run)
     positions = run.setting("positions")
     if positions is None or positions.value != "none" or run.value("encoder_decoder") is not True:
         return
@@ -77,6 +90,53 @@ def check(run: Description) -> Iterator[Diagnosis]:
         yield RULE.at(positions if positions.is_written else encoder, how=how, mend=mend)
     else:
         yield RULE.at(positions, how="", mend="choose sinusoidal, learned or rotary positions")
+
+
+def _of_modules(run: Description) -> Iterator[Diagnosis]:
+    """An encoder of torch.nn whose input is the embedding of tokens, scaled or dropped out, and nothing else."""
+    if not says(run.document, "TransformerEncoder(", "nn.Transformer("):
+        return
+    for event in flow_of(run.document).named("__call__"):
+        module = root(event.value.of)
+        if module is None or module.name not in ("torch.nn.TransformerEncoder", "torch.nn.Transformer"):
+            continue
+        embedding = _looked_up(event.value.argument(0, "src"))
+        if embedding is not None and not _is_causal(event):
+            mend = "add positions to the embeddings: sinusoidal or learned ones"
+            yield RULE.at(event.place, severity="warning", how="", mend=mend)
+            return
+
+
+def _looked_up(value: Value | None) -> Value | None:
+    """The lookup in a torch.nn.Embedding that a value is, behind a factor, a transposition or a dropout."""
+    for _ in range(8):
+        value = plain(value)
+        if value is None:
+            return None
+        if value.made == "binary" and value.name == "*":
+            factors = [
+                each for each in value.args if each.made == "call" and each.last not in ("sqrt", "pow")
+            ]
+            value = factors[0] if len(factors) == 1 else None
+            continue
+        module = root(value.of) if value.made == "call" and value.name == "__call__" else None
+        if module is None or module.made != "call":
+            return None
+        if module.name == "torch.nn.Embedding":
+            is_of_positions = any(each.last == "arange" for each in walk(value, most=20))
+            return None if is_of_positions else value
+        if module.name != "torch.nn.Dropout" or not value.args:
+            return None
+        value = value.args[0]
+    return None
+
+
+def _is_causal(event: Event) -> bool:
+    """Whether it may get a causal mask, by which it can tell positions."""
+    call = event.value
+    return (
+        call.has_rest or len(call.args) > 1 or bool({"mask", "src_mask", "is_causal"} & call.keywords.keys())
+    )
 
 
 def _of_mammoth(run: Description) -> Iterator[Diagnosis]:

@@ -49,6 +49,8 @@ RULE = Rule(
         "some layers are not trained",
         "state_dict lacks layers",
         "number of parameters is too small",
+        "layers in a Python list stay on the CPU",
+        "parameters() is missing layers",
     ),
 )
 _HOLDERS = frozenset({"ModuleList", "ModuleDict", "Sequential", "add_module", "register_module", "setattr"})

@@ -39,7 +39,13 @@ RULE = Rule(
     fix=Fix("{fix}"),
     bad=Example("train.py", _SCRIPT.replace("{test}", "!=")),
     good=Example("train.py", _SCRIPT.replace("{test}", "==")),
-    symptoms=("loss is NaN from the first step", "padding changes the output", "model ignores its input"),
+    symptoms=(
+        "loss is NaN from the first step",
+        "padding changes the output",
+        "model ignores its input",
+        "NaN for padded sequences",
+        "attention only sees padding",
+    ),
 )
 _PADDING: Final = (
     "key_padding_mask",

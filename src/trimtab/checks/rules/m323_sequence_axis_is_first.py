@@ -47,6 +47,8 @@ RULE = Rule(
         "results depend on the batch size",
         "evaluation with another batch size is worse",
         "transformer learns nothing",
+        "prediction changes with the other examples of the batch",
+        "batch_first is missing",
     ),
 )
 _MODULES: Final = frozenset(

@@ -8,7 +8,8 @@ from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.losses import cross_entropies
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import root
-from trimtab.checks.read.flow.values import Value, walk
+from trimtab.checks.read.flow.slices import is_tail_of, plain
+from trimtab.checks.read.flow.values import Flow, Value, walk, walk_through
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -24,7 +25,7 @@ RULE = Rule(
     code="M325",
     name="decoder-sees-its-targets",
     severity="error",
-    message="`nn.{module}` gets no `tgt_mask`: each position sees the tokens that it should predict",
+    message="`nn.{module}` gets no `{mask}`: each position sees the tokens that it should predict",
     why="The decoders of torch.nn attend to the whole target unless they get a causal mask. The token to predict "
     "is the "
     "next input, so the model learns to copy it: the loss falls fast, and generation, which has no next token, fails.",
@@ -38,13 +39,16 @@ RULE = Rule(
             "With targets t[1:] and inputs t[:-1] the target of position i is the input of position i + 1."
         ),
     ),
-    fix=Fix("pass `tgt_mask=nn.Transformer.generate_square_subsequent_mask(length)`"),
+    fix=Fix("pass {fix}"),
     bad=Example("train.py", _SCRIPT.replace("{mask}", "")),
     good=Example("train.py", _SCRIPT.replace("{mask}", ", tgt_mask=mask")),
     symptoms=(
         "training loss near 0 and translations are garbage",
         "repeats the same words",
         "good validation loss and bad generation",
+        "loss near zero within a few steps and generated text is nonsense",
+        "causal mask is missing",
+        "perplexity close to 1",
     ),
 )
 
@@ -57,6 +61,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     flow = flow_of(run.document)
     if not cross_entropies(flow):
         return
+    yield from _of_encoders(flow)
     for event in flow.named("__call__"):
         module = root(event.value.of)
         if module is None or module.made != "call" or event.value.has_rest:
@@ -66,8 +71,29 @@ def check(run: Description) -> Iterator[Diagnosis]:
             continue
         target = event.value.argument(at[0], "tgt")
         if "tgt_is_causal" not in event.value.keywords and target is not None and _is_embedded(target):
-            yield RULE.at(event.place, module=module.last)
+            fix = "`tgt_mask=nn.Transformer.generate_square_subsequent_mask(length)`"
+            yield RULE.at(event.place, module=module.last, mask="tgt_mask", fix=fix)
             return
+
+
+def _of_encoders(flow: Flow) -> Iterator[Diagnosis]:
+    """A TransformerEncoder without a mask behind logits for `ids[:, :-1]`, whose targets are `ids[:, 1:]`."""
+    for loss in cross_entropies(flow):
+        target = plain(loss.targets)
+        if target is None:
+            continue
+        parts = list(walk_through(loss.logits))
+        if not any(is_tail_of(target, each) for each in parts if each.made == "item"):
+            continue
+        for call in parts:
+            module = root(call.of) if call.made == "call" and call.name == "__call__" else None
+            if module is None or module.name != "torch.nn.TransformerEncoder" or call.has_rest:
+                continue
+            is_masked = len(call.args) > 1 or {"mask", "src_mask", "is_causal"} & call.keywords.keys()
+            if not is_masked and call.place is not None:
+                fix = "`mask=nn.Transformer.generate_square_subsequent_mask(length), is_causal=True`"
+                yield RULE.at(call.place, module=module.last, mask="mask", fix=fix)
+                return
 
 
 def _is_embedded(value: Value) -> bool:

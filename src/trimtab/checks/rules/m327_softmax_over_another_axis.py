@@ -7,6 +7,7 @@ from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.read.flow.ends import end_of
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import root
 from trimtab.checks.read.flow.slices import plain
@@ -77,6 +78,90 @@ def check(run: Description) -> Iterator[Diagnosis]:
         )
         is_open = axes == (-2, -1) and dim == 1  # of a matrix without a batch 1 is the last
         yield RULE.at(event.place, severity="warning" if is_open else None, fault=fault)
+    for made, dim in _contracted(flow):
+        if made.place is not None and made.place not in told:
+            told.add(made.place)
+            fault = f"the softmax goes over axis {dim}, and `einsum` sums the weights over another one"
+            yield RULE.at(made.place, fault=fault)
+    for made in _over_positions(flow):
+        if made.place is not None and made.place not in told:
+            told.add(made.place)
+            fault = f"`{made.last}` goes over axis 1, that of the positions, and the loss picks classes on the last one"
+            yield RULE.at(made.place, fault=fault)
+
+
+def _contracted(flow: Flow) -> Iterator[tuple[Value, int]]:
+    """Softmaxes over an axis that the `einsum` with the values keeps, with that axis."""
+    for event in flow.named("einsum"):
+        call = event.value
+        equation = call.args[0].constant if call.args else None
+        given = call.args[1].args if len(call.args) == 2 and call.args[1].made == "list" else call.args[1:]
+        if not isinstance(equation, str) or "->" not in equation or "." in equation:
+            continue
+        inputs, _, output = equation.replace(" ", "").partition("->")
+        for letters, operand in zip(inputs.split(","), given, strict=False):
+            made = _behind_dropout(operand)
+            scores, dim = _softmax_of(flow, made)
+            lost = [at for at, letter in enumerate(letters) if letter not in output]
+            if scores is None or dim is None or len(lost) != 1 or _is_divided_by_sum(flow, made):
+                continue
+            if dim % len(letters) != lost[0] and -len(letters) <= dim < len(letters):
+                yield made, dim
+
+
+def _behind_dropout(value: Value) -> Value:
+    for _ in range(4):
+        value = plain(value) or value
+        is_dropout = value.name == "__call__" or value.last == "dropout" or "drop" in value.name
+        if value.made != "call" or not value.args or not is_dropout or value.last == "softmax":
+            return value
+        if value.of is not None and (root(value.of) or value.of).name == "torch.nn.Softmax":
+            return value
+        value = value.args[0]
+    return value
+
+
+def _softmax_of(flow: Flow, made: Value) -> tuple[Value | None, Any]:
+    """As `_softmax`, of a value."""
+    event = next((each for each in flow.named("softmax", "__call__") if each.value is made), None)
+    return (None, None) if event is None else _softmax(event)
+
+
+def _is_divided_by_sum(flow: Flow, weights: Value) -> bool:
+    """Whether the weights are normalized once more, as in slot attention."""
+    return any(event.subject is weights for event in flow.named("sum"))
+
+
+def _over_positions(flow: Flow) -> Iterator[Value]:
+    """Of each loss over classes the softmax over axis 1 that its rows were cut from, where targets of two axes were
+    flattened too: `nll_loss(logp.view(-1, n), ids.view(-1))`."""
+    for event in flow.each("call"):
+        call = event.value
+        if event.name == "__call__":
+            criterion = root(call.of)
+            is_loss = criterion is not None and criterion.made == "call" and criterion.last == "NLLLoss"
+        else:
+            is_loss = event.name == "nll_loss" and call.of is None
+        rows, targets = call.argument(0, "input"), call.argument(1, "target")
+        if not is_loss or not _is_flattened(rows, 2) or not _is_flattened(targets, 1):
+            continue
+        made = end_of(rows)
+        if made is not None and made.last in ("softmax", "log_softmax", "LogSoftmax", "Softmax"):
+            is_function = made.last[0].islower() and (made.of is None or made.of.made == "imported")
+            dim = made.argument(1 if is_function else 0, "dim")
+            if dim is not None and type(dim.constant) is int and dim.constant == 1:
+                yield made
+
+
+def _is_flattened(value: Value | None, axes: int) -> bool:
+    """Whether the last call made a tensor of so many axes of it: `.view(-1, n)` of two, `.reshape(-1)` of one."""
+    return (
+        value is not None
+        and value.made == "call"
+        and value.name in ("view", "reshape")
+        and len(value.args) == axes
+        and value.args[0].constant == -1
+    )
 
 
 def _is_without_axis(event: Event) -> bool:

@@ -75,6 +75,9 @@ RULE = Rule(
         "None of the inputs have requires_grad=True",
         "loss flat",
         "grad norm is 0",
+        "gradients of the adapter are None with gradient checkpointing",
+        "None of the inputs have requires_grad=True. Gradients will be None",
+        "LoRA does not train with gradient checkpointing",
     ),
 )
 
@@ -142,7 +145,7 @@ def _in_loops(run: Description) -> Iterator[Diagnosis]:
     cannot see,
     or a block is checkpointed whose input comes from a frozen embedding."""
     flow = flow_of(run.document)
-    if any(True for _ in flow.named(*_ASKING)) or not any(True for _ in flow.named("backward")):
+    if any(True for _ in flow.named(*_ASKING)):
         return
     for event in flow.named("checkpoint"):
         reentrant = event.value.keywords.get("use_reentrant")
@@ -154,6 +157,8 @@ def _in_loops(run: Description) -> Iterator[Diagnosis]:
         if any(each.made == "call" and each.of is not None and id(each.of) in owners for each in inputs):
             yield RULE.at(event.place, default="")
             return
+    if not any(True for _ in flow.named("backward")):
+        return
     adapters = [event.index for event in flow.named("get_peft_model") if event.value.of is None]
     if not adapters or not is_low_rank(run) or run.value("frozen_embeddings") is not True:
         return

@@ -44,7 +44,11 @@ RULE = Rule(
         "true\ngradient_checkpointing: true\ngradient_checkpointing_kwargs:\n  use_reentrant: "
         "true\ndeepspeed: deepspeed_configs/zero3_bf16.json\n",
     ),
-    symptoms=("CheckpointError", "Recomputed values have different metadata"),
+    symptoms=(
+        "CheckpointError",
+        "Recomputed values have different metadata",
+        "gradient checkpointing with ZeRO-3 fails",
+    ),
 )
 
 

@@ -39,6 +39,8 @@ RULE = Rule(
         "ValueError at start",
         "mismatch TrainingArguments values",
         "train_micro_batch_size_per_gpu and per_device_train_batch_size differ",
+        "train_batch_size is not equal to micro_batch_per_gpu * gradient_acc_step * world_size",
+        "AssertionError: Check batch related parameters",
     ),
 )
 

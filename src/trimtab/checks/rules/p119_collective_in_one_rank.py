@@ -43,6 +43,9 @@ RULE = Rule(
         "NCCL timeout",
         "hangs when saving a checkpoint",
         "hangs after the first epoch",
+        "training hangs when only rank 0 evaluates",
+        "Watchdog caught collective operation timeout",
+        "NCCL timeout in evaluation or saving",
     ),
 )
 _COLLECTIVE: Final = (

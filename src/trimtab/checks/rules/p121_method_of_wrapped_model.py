@@ -47,6 +47,7 @@ RULE = Rule(
         "'DistributedDataParallel' object has no attribute 'config'",
         "'DataParallel' object has no attribute 'save_pretrained'",
         "AttributeError when the model is saved after training on several GPUs",
+        "object has no attribute 'save_pretrained' after wrapping",
     ),
 )
 _METHODS: Final = (

@@ -50,6 +50,8 @@ RULE = Rule(
         "loss falls slowly",
         "every step is clipped",
         "loss flat",
+        "gradient norm is huge with GradScaler",
+        "clipping before unscale_",
     ),
 )
 _HANDLED = frozenset({"accelerate", "lightning", "pytorch_lightning", "deepspeed", "apex"})

@@ -37,7 +37,12 @@ RULE = Rule(
     ),
     bad=Example("train.py", _SCRIPT.format(workers=0)),
     good=Example("train.py", _SCRIPT.format(workers=12)),
-    symptoms=("GPU utilisation is low", "training is slow"),
+    symptoms=(
+        "GPU utilisation is low",
+        "training is slow",
+        "GPU utilization goes up and down",
+        "one CPU core is at 100 percent and the GPU waits",
+    ),
 )
 _HEAVY = frozenset(
     {"RandomResizedCrop", "RandAugment", "TrivialAugmentWide", "AutoAugment", "ColorJitter", "AugMix"}

@@ -37,7 +37,12 @@ RULE = Rule(
     fix=Fix("add up on the GPU, and print every 100 steps", safety="same training"),
     bad=Example("train.py", _SCRIPT.format(when="    ")),
     good=Example("train.py", _SCRIPT.format(when="    if step % 100 == 0:\n        ")),
-    symptoms=("loss.item() in every step slows training", "GPU utilisation is low", "training is slow"),
+    symptoms=(
+        "loss.item() in every step slows training",
+        "GPU utilisation is low",
+        "training is slow",
+        "calling loss.item() every step is slow",
+    ),
 )
 
 

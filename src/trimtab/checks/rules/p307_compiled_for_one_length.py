@@ -40,7 +40,12 @@ RULE = Rule(
     ),
     bad=Example("train.py", _SCRIPT.format(dynamic=False)),
     good=Example("train.py", _SCRIPT.format(dynamic=True)),
-    symptoms=("training is slow", "recompile_limit reached"),
+    symptoms=(
+        "training is slow",
+        "recompile_limit reached",
+        "torch._dynamo hit config.recompile_limit",
+        "torch.compile compiles again for every batch",
+    ),
 )
 _COLLATORS = ("DataCollatorForLanguageModeling", "DataCollatorForSeq2Seq", "DataCollatorWithPadding")
 

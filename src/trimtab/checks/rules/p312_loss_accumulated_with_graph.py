@@ -33,7 +33,15 @@ RULE = Rule(
     fix=Fix("add `{loss}.detach()`, and call `.item()` only when you log it"),
     bad=Example("train.py", _SCRIPT.replace("{loss}", "loss")),
     good=Example("train.py", _SCRIPT.replace("{loss}", "loss.detach()")),
-    symptoms=("memory grows with every batch", "CUDA out of memory after some epochs", "memory leak"),
+    symptoms=(
+        "memory grows with every batch",
+        "CUDA out of memory after some epochs",
+        "memory leak",
+        "GPU memory grows with every iteration",
+        "memory leak in the training loop",
+        "out of memory after many steps",
+        "total += loss",
+    ),
 )
 
 

@@ -59,6 +59,8 @@ RULE = Rule(
         "loss stays at its first value",
         "a transformer from scratch does not train",
         "explodes when trained from scratch",
+        "loss explodes at the start without warm-up",
+        "transformer from scratch diverges at 1e-3",
     ),
 )
 

@@ -59,6 +59,7 @@ RULE = Rule(
         "learning rate falls too fast",
         "scheduler is stepped too often",
         "learning rate is almost zero in the log",
+        "learning rate reaches zero before the end of training",
     ),
 )
 

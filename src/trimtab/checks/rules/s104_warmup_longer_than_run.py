@@ -28,7 +28,12 @@ RULE = Rule(
         '{"output_dir": "out", "per_device_train_batch_size": 8, "max_steps": 5000, "warmup_steps": 100}',
     ),
     aliases=("TT401",),
-    symptoms=("loss falls slowly", "loss flat", "model learns nothing"),
+    symptoms=(
+        "loss falls slowly",
+        "loss flat",
+        "model learns nothing",
+        "learning rate never reaches its peak",
+    ),
 )
 
 

@@ -70,6 +70,7 @@ RULE = Rule(
         "gradient norm is large",
         "every step is clipped",
         "switching label smoothing off makes training unstable",
+        "loss is as many times too large as there are accumulation steps",
     ),
 )
 

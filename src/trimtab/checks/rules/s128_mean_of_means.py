@@ -67,6 +67,7 @@ RULE = Rule(
         "accumulation trains worse than a large batch",
         "different loss on two GPUs than on one",
         "multi-GPU loss is higher than on one GPU",
+        "loss depends on the number of GPUs with the same global batch",
     ),
 )
 

@@ -7,8 +7,9 @@ from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.place import Place
 from trimtab.checks.read.flow.loops import CLEARS, Loop, is_step, stepped, training_loops
+from trimtab.checks.read.flow.modules import is_module
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import root
+from trimtab.checks.read.flow.roles import is_optimizer, root
 from trimtab.checks.read.flow.values import Event, Flow, Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
@@ -44,6 +45,9 @@ RULE = Rule(
         "model learns nothing",
         "zero_grad is forgotten",
         "gradients add up",
+        "gradients grow with every step",
+        "gradient norm grows step by step",
+        "loss jumps up and down",
     ),
 )
 _CLEARING = (
@@ -74,6 +78,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 step.place, fault="gradients are never cleared: each step adds to all before it", fix=fix
             )
             return
+        if _is_cleared_outside(run, flow, loop) and not _is_handed_on(loop):
+            fault = "gradients are not cleared in the loop over batches: each step adds to those before it"
+            fix = "call `optimizer.zero_grad()` in the loop that steps, once a step"
+            yield RULE.at(step.place, fault=fault, fix=fix)
+            return
         lost = _cleared_between(loop)
         if lost is not None:
             fix = "move `zero_grad()` behind `step()`"
@@ -101,6 +110,51 @@ def _is_cleared_elsewhere(run: Description, flow: Flow, loop: Loop) -> bool:
         event.path and event.path[0].kind == "function" and not event.within(function) for event in clears
     )
     return apart and len(seen) == lines
+
+
+def _is_cleared_outside(run: Description, flow: Flow, loop: Loop) -> bool:
+    """Whether all that clears in the file is seen, by `zero_grad()` alone, and none of it clears what the loop steps:
+    it comes before the loop, once an epoch, or of another model."""
+    if loop.block.kind == "function" or says(
+        run.document, "post_accumulate", *(word for word in _CLEARING if word not in CLEARS)
+    ):
+        return False
+    clears = list(flow.named(*CLEARS))
+    lines = sum(text.count(f".{name}(") for text in (run.document.text, *flow.texts) for name in CLEARS)
+    if not clears or len({event.place for event in clears}) != lines:
+        return False
+    steps = [stepped(step) for step in loop.steps()]
+    within = [event for event in clears if event.within(loop.block)]
+    if any(_may_clear(event, each) for event in within for each in steps):
+        return False
+    function = next((block for block in reversed(loop.backward.path) if block.kind == "function"), None)
+    return bool(within) or all(function is None or event.within(function) for event in clears)
+
+
+def _may_clear(clear: Event, optimizer: Value | None) -> bool:
+    """Whether a `zero_grad()` may be that of an optimizer: all but that of another one, or of a model apart from
+    its own."""
+    of = root(clear.subject)
+    if of is None or optimizer is None or optimizer.made != "call" or of is optimizer:
+        return True
+    if is_optimizer(of):
+        return of.made != "call"
+    given = optimizer.argument(0, "params")
+    own = root(given.of) if given is not None and given.last == "parameters" else None
+    if own is None or not all(each.made in ("call", "object") and is_module(each) for each in (of, own)):
+        return True
+    return any(each is other for one, other in ((of, own), (own, of)) for each in _inside(one))
+
+
+def _inside(module: Value) -> Iterator[Value]:
+    """A module, and those that are seen to be in it."""
+    waiting, seen = [module], set[int]()
+    while waiting and len(seen) < 200:
+        each = waiting.pop()
+        if id(each) not in seen:
+            seen.add(id(each))
+            yield each
+            waiting += [*each.parts(), *each.fields.values()]
 
 
 def _is_new(optimizer: Value | None, loop: Loop) -> bool:

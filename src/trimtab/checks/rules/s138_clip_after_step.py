@@ -32,7 +32,13 @@ RULE = Rule(
     fix=Fix("move the clipping between `backward()` and `step()`"),
     bad=Example("train.py", _BEGIN + _STEP + _CLIP),
     good=Example("train.py", _BEGIN + _CLIP + _STEP),
-    symptoms=("diverged", "loss spikes", "grad norm is high"),
+    symptoms=(
+        "diverged",
+        "loss spikes",
+        "grad norm is high",
+        "clip_grad_norm_ has no effect",
+        "gradient clipping does nothing",
+    ),
 )
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
 

@@ -41,7 +41,14 @@ RULE = Rule(
     fix=Fix("make the optimizer after {what}"),
     bad=Example("train.py", _BEGIN + _MAKE + _RESIZE + _LOOP),
     good=Example("train.py", _BEGIN + _RESIZE + _MAKE + _LOOP),
-    symptoms=("new tokens are not learned", "loss flat", "model learns nothing", "fine-tuning has no effect"),
+    symptoms=(
+        "new tokens are not learned",
+        "loss flat",
+        "model learns nothing",
+        "fine-tuning has no effect",
+        "weights are the same before and after optimizer.step()",
+        "parameters of the optimizer are not those of the model",
+    ),
 )
 _CHANGES = {
     "resize_token_embeddings": "the embeddings are resized",

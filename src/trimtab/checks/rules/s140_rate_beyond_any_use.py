@@ -45,6 +45,7 @@ RULE = Rule(
         "loss jumps at the start",
         "loss explodes at once",
         "learning rate is far too large",
+        "loss is NaN right after the first step",
     ),
 )
 HIGHEST = 1.0

@@ -42,10 +42,17 @@ RULE = Rule(
     ),
     bad=Example("train.py", _SCRIPT.format(divided="")),
     good=Example("train.py", _SCRIPT.format(divided=" / 4")),
-    symptoms=("loss grows with gradient accumulation", "diverged", "every step is clipped"),
+    symptoms=(
+        "loss grows with gradient accumulation",
+        "diverged",
+        "every step is clipped",
+        "loss is multiplied by the number of accumulation steps",
+        "gradient norm depends on accumulation steps",
+    ),
 )
 _CRITERIA = frozenset({"criterion", "loss_fn", "loss_function", "loss_func", "criterion_ce", "ce_loss"})
 _COUNTING = frozenset({"accelerate", "deepspeed", "lightning", "pytorch_lightning", "lightning_fabric"})
+_COUNTS = ("accum", "micro_step", "micro_batch", "microbatch", "n_micro", "num_micro", "update_freq")
 _ADAPTIVE = ("Adam", "Adafactor", "Lion", "RMSprop", "Adagrad")
 
 
@@ -56,7 +63,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if says(run.document, "num_items_in_batch", ".div_(", "grad.mul_") or _counts(run):
         return
     for loop in training_loops(flow):
-        if _is_inner(loop, flow) and _is_untouched(_loss(_given(loop.backward))):
+        inner = _loss(_given(loop.backward)) if _is_inner(loop, flow) else None
+        if inner is not None and (_is_untouched(inner) or _is_mean(inner, flow)):
             yield RULE.at(loop.backward.place, severity="note" if _is_hidden_by_adam(loop, flow) else None)
             return
         steps = list(loop.steps())
@@ -97,7 +105,11 @@ def _is_inner(loop: Loop, flow: Flow) -> bool:
     over = loop.block.value
     if over is None or over.last != "range" or any(True for _ in loop.steps()):
         return False
-    counts = [each for each in walk(over, most=8) if "accum" in (each.label or each.name).lower()]
+    counts = [
+        each
+        for each in walk(over, most=8)
+        if any(word in (each.label or each.name).lower() for word in _COUNTS)
+    ]
     at = loop.backward.path.index(loop.block)
     around = loop.backward.path[:at]
     later = [event for event in flow.named("step") if event.index > loop.events[-1].index and is_step(event)]
@@ -159,5 +171,13 @@ def _is_mean(value: Value | None, flow: Flow) -> bool:
         # A loss that the function is given; what else than a mean it gives back would be said in its name.
         of = value.of
         return of.made in ("parameter", "attribute") and (of.label or of.name) in _CRITERIA
-    of = value.of if value.made == "attribute" and value.name == "loss" else None
-    return of is not None and of.made == "call" and "For" in loaded_class(root(of.of))
+    if value.made == "either":
+        return all(_is_mean(each, flow) for each in value.args)
+    if value.made == "call" and value.name == "mean" and value.of is not None and not value.args:
+        return _is_mean(value.of, flow)
+    is_first = value.made == "item" and bool(value.args) and value.args[0].constant == 0
+    of = value.of if is_first or (value.made == "attribute" and value.name == "loss") else None
+    if of is None or of.made != "call" or of.of is None:
+        return False
+    is_given_all = of.has_rest or "labels" in of.keywords  # as models of transformers are
+    return "For" in loaded_class(root(of.of)) or (is_given_all and is_model(of.of))

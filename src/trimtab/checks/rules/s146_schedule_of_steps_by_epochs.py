@@ -3,16 +3,14 @@
 import ast
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.evidence import Arithmetic, Maintainer
-from trimtab.checks.read.flow.lightning import method, method_around, modules
+from trimtab.checks.read.flow.lightning import modules, returned_schedules
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.values import Event, Value, walk
-from trimtab.checks.read.records import last_name
+from trimtab.checks.read.flow.values import Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -47,6 +45,8 @@ RULE = Rule(
         "model learns nothing",
         "learning rate does not change in Lightning",
         "learning rate stays near zero",
+        "learning rate stays near zero in Lightning",
+        "warm-up is counted in epochs",
     ),
 )
 _LENGTHS = {
@@ -57,28 +57,27 @@ _LENGTHS = {
     "OneCycleLR": (2, "total_steps"),
     "LambdaLR": (1, "lr_lambda"),
 }
-_STEPS = r"(?i)steps|stepping|iterations|len\("
+_STEPS = r"steps|stepping|iterations|batches"
+_DEEPEST = 6
 MANY = 1_000
 """More epochs than anybody trains."""
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """A LightningModule that returns a schedule of steps as it is, and steps nothing itself."""
+    """A LightningModule that returns a schedule of steps without an interval, and steps nothing itself."""
     document = run.document
-    classes = list(modules(document))
-    if not classes or says(document, "lr_scheduler_step", "automatic_optimization"):
+    if not any(True for _ in modules(document)) or says(
+        document, "lr_scheduler_step", "automatic_optimization"
+    ):
         return
     if says(document, "lr_schedulers()") and _steps_itself(document):
         return
-    nodes = [node for each in classes if (node := method(each, "configure_optimizers")) is not None]
-    for event in flow_of(document).named(*_LENGTHS):
-        if event.value.of is not None or not method_around(event, "configure_optimizers"):
+    for each in returned_schedules(flow_of(document)):
+        made = each.schedule
+        if made.made != "call" or made.of is not None or made.place is None:
             continue
-        node = next((each for each in nodes if each.lineno <= event.place.line <= each.end_lineno), None)
-        if document.text.startswith("{"):  # a notebook: its lines are those of the file
-            node = nodes[0] if len(nodes) == 1 else None
-        if node is not None and _counts_steps(event, node) and _is_returned_bare(event, node):
-            yield RULE.at(event.place, schedule=event.name)
+        if made.last in _LENGTHS and "interval" not in each.options and _counts_steps(made):
+            yield RULE.at(made.place, schedule=made.last)
 
 
 def _steps_itself(document: Document) -> bool:
@@ -90,51 +89,29 @@ def _steps_itself(document: Document) -> bool:
     )
 
 
-def _counts_steps(event: Event, node: Any) -> bool:
+def _counts_steps(schedule: Value) -> bool:
     """Whether the length is said to be one of steps: by a name, a `len()`, or a number that no epochs have."""
-    index, name = _LENGTHS[event.name]
-    length = event.value.argument(index, name)
-    if event.name == "LambdaLR":
+    index, name = _LENGTHS[schedule.last]
+    length = schedule.argument(index, name)
+    if schedule.last == "LambdaLR":
         text = "" if length is None or length.node is None else ast.unparse(length.node)
         return "epoch" not in text and bool(re.search(r"(warmup|max|total|train\w*)_steps", text))
     if length is None:
-        return "steps_per_epoch" in event.value.keywords
+        return "steps_per_epoch" in schedule.keywords
+    return _is_of_steps(length)
+
+
+def _is_of_steps(length: Value, *, depth: int = 0) -> bool:
     if isinstance(length.constant, int | float):
         return length.constant >= MANY
-    for call in ast.walk(node):
-        if isinstance(call, ast.Call) and last_name(call.func) == event.name:
-            given = next((each.value for each in call.keywords if each.arg == name), None)
-            given = given or (call.args[index] if len(call.args) > index else None)
-            text = ast.unparse(given) if given is not None else ""
-            return "epoch" not in text.replace("steps_per_epoch", "") and bool(re.search(_STEPS, text))
-    return False
-
-
-def _is_returned_bare(event: Event, node: Any) -> bool:
-    """Whether the function returns the schedule in lists and mappings that say no interval."""
-    for each in ast.walk(node):
-        is_interval = isinstance(each, ast.Constant) and each.value == "interval"
-        if is_interval or (isinstance(each, ast.keyword) and each.arg == "interval"):
-            return False
-    label = _label(event.value)
-    return any(
-        isinstance(each, ast.Return) and each.value is not None and label in _bare(each.value)
-        for each in ast.walk(node)
-    )
-
-
-def _bare(node: ast.expr) -> set[str]:
-    """Names in the lists and mappings of an expression, and schedules that are made in them."""
-    match node:
-        case ast.Name(id=name):
-            return {name}
-        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Dict(values=items):
-            return {name for item in items for name in _bare(item)}
-        case ast.Call(func=function):
-            return {last_name(function)}
-        case _:
-            return set()
-
-
-def _label(value: Value) -> str:
-    return value.label or value.last
+    if length.made == "call" and length.last == "len":
+        return True
+    name = (length.label or length.name).lower()
+    if "epoch" not in name.replace("steps_per_epoch", "") and re.search(_STEPS, name):
+        return True
+    if length.made == "call" and length.last in ("int", "ceil", "round", "float") and length.args:
+        return depth < _DEEPEST and _is_of_steps(length.args[0], depth=depth + 1)
+    if length.made != "binary" or length.name not in ("*", "/", "//") or depth >= _DEEPEST:
+        return False
+    one, other = (_is_of_steps(each, depth=depth + 1) for each in length.args)
+    return one or other if length.name == "*" else one and not other

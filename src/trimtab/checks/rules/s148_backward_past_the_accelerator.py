@@ -11,6 +11,7 @@ from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import is_optimizer
 from trimtab.checks.read.flow.values import Flow, Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+from trimtab.finding import Severity
 
 _SCRIPT = (
     "import torch\nfrom accelerate import Accelerator\naccelerator = Accelerator({how})\n"
@@ -45,6 +46,7 @@ RULE = Rule(
         "loss flat",
         "loss grows with gradient accumulation",
         "No inf checks were recorded",
+        "accelerator with fp16 does not learn",
     ),
 )
 
@@ -55,27 +57,30 @@ def check(run: Description) -> Iterator[Diagnosis]:
     made = accelerators(run.document)
     if len(made) != 1:
         return
-    effect, flow = _effect(made[0]), flow_of(run.document)
+    (effect, severity), flow = _effect(made[0]), flow_of(run.document)
     if not effect or not _prepares_optimizer(flow):
         return
     if any(is_accelerator(event.subject) for event in flow.named("backward")):
         return
     for loop in training_loops(flow):
         if next(loop.steps(), None) is not None and not loop.backward.value.args:
-            yield RULE.at(loop.backward.place, effect=effect)
+            yield RULE.at(loop.backward.place, severity=severity, effect=effect)
             return
 
 
-def _effect(accelerator: Value) -> str:
+def _effect(accelerator: Value) -> tuple[str, Severity | None]:
     precision = accelerator.keywords.get("mixed_precision")
     if precision is not None and precision.constant == "fp16":
-        return "the loss is not scaled, and the step divides its gradients by the scale"
+        return "the loss is not scaled, and the step divides its gradients by the scale", None
     size = accelerator.keywords.get("gradient_accumulation_steps")
     if size is not None and type(size.constant) is int and size.constant > 1:
-        return f"the loss is not divided by the accumulation of {size.constant}"
+        return f"the loss is not divided by the accumulation of {size.constant}", None
     if size is not None and size.constant is UNKNOWN:
-        return "the loss is not divided by the accumulation"
-    return ""
+        return "the loss is not divided by the accumulation", None
+    if precision is None or precision.constant is UNKNOWN:
+        where = "where the options or `accelerate launch` choose fp16, accumulation or DeepSpeed"
+        return f"the loss is neither scaled nor divided {where}", "warning"
+    return "", None
 
 
 def _prepares_optimizer(flow: Flow) -> bool:

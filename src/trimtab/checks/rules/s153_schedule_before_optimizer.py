@@ -41,6 +41,7 @@ RULE = Rule(
     symptoms=(
         "Detected call of lr_scheduler.step() before optimizer.step()",
         "learning rate drops too early",
+        "lr_scheduler.step() is called before optimizer.step()",
     ),
 )
 

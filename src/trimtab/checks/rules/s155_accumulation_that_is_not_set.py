@@ -47,7 +47,10 @@ RULE = Rule(
         "train.py",
         _SCRIPT.format(size=_SIZE, given="gradient_accumulation_steps=gradient_accumulation_steps"),
     ),
-    symptoms=("gradient accumulation has no effect", "more optimizer steps than expected"),
+    symptoms=(
+        "gradient accumulation has no effect",
+        "more optimizer steps than expected",
+    ),
 )
 _SETS = ("gradient_accumulation_steps", "gradient_accumulation_plugin")
 

@@ -35,7 +35,13 @@ RULE = Rule(
     fix=Fix("clip all parameters of the optimizer in one call: chain `{missed}.parameters()` to the others"),
     bad=Example("train.py", _SCRIPT.format(clipped="encoder.parameters()")),
     good=Example("train.py", _SCRIPT.format(clipped="[*encoder.parameters(), *decoder.parameters()]")),
-    symptoms=("diverged", "loss spikes", "clipping does not help", "only a part of the gradients is clipped"),
+    symptoms=(
+        "diverged",
+        "loss spikes",
+        "clipping does not help",
+        "only a part of the gradients is clipped",
+        "clip_grad_norm_ has no effect",
+    ),
 )
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
 

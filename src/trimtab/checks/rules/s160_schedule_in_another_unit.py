@@ -62,6 +62,10 @@ RULE = Rule(
         "learning rate stays constant in the log",
         "learning rate goes up and down",
         "total steps of the scheduler are wrong with gradient accumulation",
+        "learning rate reaches zero too early with gradient accumulation",
+        "warm-up is over too early",
+        "warm-up never ends",
+        "scheduler is stepped for every micro-batch",
     ),
 )
 _COUNTING = frozenset({"accelerate", "lightning", "pytorch_lightning", "deepspeed"})

@@ -42,6 +42,8 @@ RULE = Rule(
         "learning rate stays 0",
         "loss does not go down",
         "scheduler has no effect",
+        "scheduler.step() is missing",
+        "learning rate does not decay",
     ),
 )
 _ELSEWHERE: Final = frozenset(
@@ -69,6 +71,17 @@ def check(run: Description) -> Iterator[Diagnosis]:
         ):
             continue
         outside = _name_outside(run, event)
+        if not outside and not made.label and (held := _list_of(run, event)):
+            if not _is_used(run, flow, made, held, is_returned=False):
+                yield RULE.at(event.place, schedule=held)
+                return
+            continue
+        if not outside and not made.label:
+            key = _key_of(run, flow, event)
+            if key and not _is_used_by_key(run, flow, key):
+                yield RULE.at(event.place, schedule=f"[{key!r}]")
+                return
+            continue
         name = outside or made.label
         if name and not _is_used(run, flow, made, name, is_returned=bool(outside)):
             yield RULE.at(event.place, schedule=name)
@@ -89,6 +102,39 @@ def _name_outside(run: Description, event: Event) -> str:
     found = re.findall(rf"{_TARGETS}{re.escape(block.value.name)}\(", run.document.text, re.MULTILINE)
     names = [each.strip() for each in found[0].split(",")] if len(found) == 1 else []
     return names[at] if len(names) == len(parts) else ""
+
+
+def _list_of(run: Description, event: Event) -> str:
+    """The list that holds a schedule: `schedules = [StepLR(each, 10) for each in optimizers]`."""
+    if run.document.text.startswith("{"):
+        return ""
+    lines = run.document.text.splitlines()
+    line = lines[event.place.line - 1] if event.place.line <= len(lines) else ""
+    before = re.search(r"^\s*(?:self\.)?(\w+)\s*=\s*\[\s*[\w.]*$", line[: line.find(f"{event.name}(")])
+    return before[1] if before is not None else ""
+
+
+def _key_of(run: Description, flow: Flow, event: Event) -> str:
+    """The key of a mapping that holds a schedule without a name: `parts["sched"] = StepLR(...)`, or the same in a
+    display."""
+    for each in flow.sets("[]"):
+        if each.value is event.value and each.item is not None and isinstance(each.item.constant, str):
+            return each.item.constant
+    if run.document.text.startswith("{"):
+        return ""  # the lines of a notebook are those of its cells
+    lines = run.document.text.splitlines()
+    line = lines[event.place.line - 1] if event.place.line <= len(lines) else ""
+    before = re.search(r"""["'](\w+)["']\s*:\s*[\w.]*$""", line[: line.find(f"{event.name}(")])
+    return before[1] if before is not None else ""
+
+
+def _is_used_by_key(run: Description, flow: Flow, key: str) -> bool:
+    """Whether anything but its making names the key, or goes over the mappings of the script."""
+    use = rf"""["']{re.escape(key)}["'](?!\s*\]?\s*(?:=[^=]|:|\.get_l|\.state_dict|\.load_state|\.last_epoch))"""
+    return any(
+        re.search(use, text) or any(word in text for word in (".values()", ".items()", "**"))
+        for text in (run.document.text, *flow.texts)
+    )
 
 
 def _is_used(run: Description, flow: Flow, schedule: Value, name: str, *, is_returned: bool) -> bool:

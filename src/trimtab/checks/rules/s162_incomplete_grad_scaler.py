@@ -46,6 +46,8 @@ RULE = Rule(
         "step() has already been called since the last update()",
         "No inf checks were recorded for this optimizer",
         "model learns nothing with GradScaler",
+        "AssertionError: No inf checks were recorded for this optimizer",
+        "scaler.update() is missing",
     ),
 )
 

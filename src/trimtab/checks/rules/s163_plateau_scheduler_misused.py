@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
+from trimtab.checks.read.flow.lightning import PACKAGES, returned_schedules
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import options, root
 from trimtab.checks.read.flow.values import Value
@@ -40,16 +42,29 @@ RULE = Rule(
     symptoms=(
         "learning rate falls although the model improves",
         "ReduceLROnPlateau.step() missing 1 required positional argument: 'metrics'",
+        "step() missing 1 required positional argument: 'metrics'",
+        "ReduceLROnPlateau in Lightning requires a metric to monitor",
     ),
 )
 _LOSSES: Final = ("loss", "perplexity", "ppl", "error", "wer", "rmse", "mse", "mae")
 _SCORES: Final = ("acc", "f1", "auc", "bleu", "map", "iou", "dice", "recall", "precision", "r2")
+_PLATEAU: Final = "torch.optim.lr_scheduler.ReduceLROnPlateau"
 _TAKING: Final = frozenset({"accelerate", "lightning", "pytorch_lightning"})
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """What the schedule is stepped with, by its name, beside its mode."""
     flow = flow_of(run.document)
+    for each in returned_schedules(flow) if run.document.imports & PACKAGES else ():
+        made = each.schedule
+        if made.name == _PLATEAU and "monitor" not in each.options and made.place is not None:
+            if says(run.document, "lr_scheduler_step", "automatic_optimization"):
+                break
+            fault = "Lightning steps ReduceLROnPlateau by a metric, and `configure_optimizers` names none: it refuses"
+            yield RULE.at(
+                made.place, fault=fault, fix='return `{"scheduler": scheduler, "monitor": "val_loss"}`'
+            )
+            return
     for event in flow.named("step"):
         schedule = root(event.subject)
         if (
@@ -59,7 +74,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
             or len(options(event.subject)) != 1
         ):
             continue
-        if schedule.name != "torch.optim.lr_scheduler.ReduceLROnPlateau":
+        if schedule.name != _PLATEAU:
             continue
         given = event.value.argument(0, "metrics")
         if given is None:

@@ -42,6 +42,8 @@ RULE = Rule(
         "element 0 of tensors does not require grad and does not have a grad_fn",
         "model learns nothing",
         "all gradients are None",
+        "RuntimeError: element 0 of tensors does not require grad",
+        "loss.item() before backward",
     ),
 )
 _CUTS: Final = frozenset({"argmax", "item", "detach", "numpy", "tolist"})

@@ -32,7 +32,12 @@ RULE = Rule(
     fix=Fix("call `{optimizer}.step()` after `backward()`"),
     bad=Example("train.py", _SCRIPT.replace("{step}", "")),
     good=Example("train.py", _SCRIPT.replace("{step}", "    optimizer.step()\n")),
-    symptoms=("loss does not change", "weights do not change", "model learns nothing"),
+    symptoms=(
+        "loss does not change",
+        "weights do not change",
+        "model learns nothing",
+        "weights are the same before and after training",
+    ),
 )
 _STEPPING: Final = (
     "step",

@@ -38,6 +38,7 @@ RULE = Rule(
     symptoms=(
         "element 0 of tensors does not require grad and does not have a grad_fn",
         "new head is not trained",
+        "weights are the same before and after optimizer.step()",
     ),
 )
 

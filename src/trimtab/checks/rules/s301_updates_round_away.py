@@ -54,6 +54,8 @@ RULE = Rule(
         "fine-tuning has no effect",
         "loss does not go down in bf16",
         "bf16 weights do not move at a small learning rate",
+        "bf16 training stops improving early while fp32 goes on",
+        "pure bf16 plateaus",
     ),
 )
 

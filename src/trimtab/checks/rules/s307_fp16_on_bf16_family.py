@@ -54,6 +54,8 @@ RULE = Rule(
         "diverged",
         "gradients underflow in fp16",
         "grad scaler skips every step",
+        "T5 or Gemma gives NaN in fp16",
+        "works in bf16 and gives NaN in fp16",
     ),
 )
 

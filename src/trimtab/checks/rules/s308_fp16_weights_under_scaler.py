@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.half_precision import half_weights, is_sharded, stored_dtype
+from trimtab.checks.read.flow.half import is_off
+from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
 
@@ -47,7 +49,12 @@ RULE = Rule(
     ),
     aliases=("TT203",),
     tips=("S2-15",),
-    symptoms=("Attempting to unscale FP16 gradients", "ValueError at the first step"),
+    symptoms=(
+        "Attempting to unscale FP16 gradients",
+        "ValueError at the first step",
+        "fp16 weights with GradScaler",
+        "ValueError: Attempting to unscale FP16 gradients",
+    ),
 )
 
 ONE_FLAG = ("axolotl",)
@@ -57,9 +64,24 @@ ONE_FLAG = ("axolotl",)
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where all weights are trained by PyTorch's own scaler, clipped (as by default) before the step."""
     weights, autocast = half_weights(run) or _whole_modules(run), run.setting("autocast")
-    if weights is None or stored_dtype(run) != "fp16" or autocast is None or autocast.value != "fp16":
+    if weights is None or stored_dtype(run) != "fp16":
+        return
+    if autocast is None and _is_scaled(run):
+        yield RULE.at(weights)
+    if autocast is None or autocast.value != "fp16":
         return
     yield RULE.at(autocast, severity="warning" if run.tool in ONE_FLAG else None)
+
+
+def _is_scaled(run: Description) -> bool:
+    """Whether the script's own scaler, switched on, steps."""
+    return any(
+        event.value.args
+        and event.subject is not None
+        and event.subject.last == "GradScaler"
+        and not is_off(event.subject)
+        for event in flow_of(run.document).named("step")
+    )
 
 
 def _whole_modules(run: Description) -> Setting | None:

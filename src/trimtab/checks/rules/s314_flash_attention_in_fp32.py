@@ -38,7 +38,11 @@ RULE = Rule(
         'args = TrainingArguments(output_dir="out", per_device_train_batch_size=8, bf16=True, fp16=False)\n'
         "Trainer(model=model, args=args).train()\n",
     ),
-    symptoms=("FlashAttention only support fp16 and bf16 data type", "RuntimeError at the first step"),
+    symptoms=(
+        "FlashAttention only support fp16 and bf16 data type",
+        "RuntimeError at the first step",
+        "FlashAttention only supports Ampere GPUs and half precision",
+    ),
 )
 
 _KERNELS = frozenset({"flash_attention_2", "flash_attention_3", "flash_attention_4"})

@@ -47,6 +47,7 @@ RULE = Rule(
         "fp16 trains worse than fp32",
         "gradients are zero in fp16",
         "GradScaler is missing",
+        "gradients underflow without GradScaler",
     ),
 )
 

@@ -38,7 +38,11 @@ RULE = Rule(
     bad=Example("export.py", _SCRIPT.format(opset=12)),
     good=Example("export.py", _SCRIPT.format(opset=17)),
     tips=("S0-20",),
-    symptoms=("UnsupportedOperatorError", "ONNX export fails"),
+    symptoms=(
+        "UnsupportedOperatorError",
+        "ONNX export fails",
+        "scaled_dot_product_attention is not supported in the ONNX opset",
+    ),
 )
 
 

@@ -41,7 +41,11 @@ RULE = Rule(
     good=Example("merge.py", _SCRIPT.format(quantised=", dtype=torch.bfloat16")),
     aliases=("LORA008",),
     tips=("S2-08",),
-    symptoms=("worse after merge",),
+    symptoms=(
+        "worse after merge",
+        "merged model is worse than base model with adapter",
+        "merge_and_unload on a 4-bit model",
+    ),
 )
 
 

@@ -1,5 +1,6 @@
 """From what people see to what may be behind it: a forgiving search over symptoms, rules and what is seen in runs."""
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final, TypeVar
@@ -19,6 +20,12 @@ from trimtab.run_findings.spec import RunFinding
 T = TypeVar("T")
 ENOUGH: Final = 0.5
 """A score from which a page is shown; less is only offered as a question."""
+LITTLE: Final = 0.35
+"""The same for a question of many words, of which no page has all."""
+MANY_WORDS: Final = 4
+OF_A_STATEMENT: Final = 0.9
+"""What a page's score for one statement of a question counts beside that for all of it."""
+MOST_STATEMENTS: Final = 4
 SYMPTOM_ENOUGH: Final = 0.4
 """The same for symptoms, which have phrases only, and no body that adds to the score."""
 OF_ITS_CAUSES: Final = 0.5
@@ -26,6 +33,8 @@ OF_ITS_CAUSES: Final = 0.5
 OF_ITS_PAGES: Final = 0.3
 """The share that counts for the pages that have the symptom."""
 MOST_LIKELIEST: Final = 5
+FEW: Final = 3
+"""Answers that are shown where none fits well."""
 MOST_RULES: Final = 12
 NEAR_THE_BEST: Final = 0.75
 """Other pages are shown if they are this near to the best of their kind."""
@@ -66,8 +75,8 @@ class Answer:
 def search(text: str) -> Answer:
     """Everything known about a symptom."""
     question = _spelt(words_of(text))
-    scored = _with_symptoms(_index().ranked(question))
-    if not scored or scored[0][0] < ENOUGH:
+    scored = _with_symptoms(_ranked(question, text))
+    if not scored or scored[0][0] < (LITTLE if len(_index().known(question)) >= MANY_WORDS else ENOUGH):
         return Answer((), (), (), (), _nearest(text, scored))
     symptoms = [(score, thing) for score, thing in scored if isinstance(thing, Symptom)]
     rules = [(score, thing) for score, thing in scored if isinstance(thing, Rule)]
@@ -80,6 +89,28 @@ def search(text: str) -> Answer:
         seen=_best(seen)[:MOST_RULES],
         nearest=(),
     )
+
+
+def _ranked(question: Words, text: str) -> list[tuple[float, Thing]]:
+    """Every page by the whole question or, where none fits that and it is several statements, by the one that fits
+    best: people tell what goes well beside what does not."""
+    scored = _index().ranked(question)
+    if scored and scored[0][0] >= ENOUGH:
+        return scored
+    statements = [_spelt(words_of(each)) for each in _BETWEEN.split(text) if len(each.split()) >= 3]
+    if len(statements) < 2:
+        return scored
+    best = {id(thing): score for score, thing in scored}
+    for statement in statements[:MOST_STATEMENTS]:
+        if len(_index().known(statement)) >= 2:
+            for score, thing in _index().ranked(statement):
+                best[id(thing)] = max(best[id(thing)], OF_A_STATEMENT * score)
+    return sorted(((best[id(thing)], thing) for _, thing in scored), key=lambda pair: -round(pair[0], 6))
+
+
+_BETWEEN: Final = re.compile(
+    r"(?:[,;!?\n]|\.\s|\s-\s|\b(?:but|although|even though|though|while|whereas|however|because|since i|after i)\b)"
+)
 
 
 def _with_symptoms(scored: list[tuple[float, Thing]]) -> list[tuple[float, Thing]]:
@@ -104,7 +135,7 @@ def _share(thing: Thing, named: Symptom, phrases: set[str]) -> float:
 def _likeliest(scored: list[tuple[float, Thing]]) -> Iterator[Rule | RunFinding | Cause]:
     found = 0
     for score, thing in scored:
-        if score < ENOUGH or found == MOST_LIKELIEST:
+        if score < LITTLE or found == MOST_LIKELIEST or (score < ENOUGH and found == FEW):
             return
         if not isinstance(thing, Symptom):
             found += 1

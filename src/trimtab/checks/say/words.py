@@ -31,7 +31,7 @@ _MEANS_THE_SAME: Final = (
     "resume restart resumption checkpoint",
     "merge merged fuse unload",
     "ignore ignored effect unused dropped",
-    "output generation generate text translation prediction write answer response",
+    "output generation generate text translation prediction write answer response emit produce predict print say",
     "word token phrase sentence",
     "nonsense gibberish garbage hallucinate hallucination unrelated rubbish",
     "lr rate",
@@ -42,7 +42,7 @@ _MEANS_THE_SAME: Final = (
     "stop end eos finish eot ramble rambles endless continue",
     "forget forgetting catastrophic",
     "overfit memorise memorize overfitting",
-    "validation eval evaluation evaluate dev val",
+    "validation eval evaluation evaluate dev val test inference",
     "input source",
     "bad worse worst poor wrong worsen",
     "accumulation accumulate accumulating accum",
@@ -77,6 +77,10 @@ _MEANS_THE_SAME: Final = (
     "bos begin",
     "compile recompile recompilation",
     "freeze frozen requires_grad",
+    "misspell misspelled misspelt typo",
+    "replace replaced swap swapped exchange exchanged",
+    "order shuffle shuffled",
+    "hang hangs deadlock waits forever",
 )
 _WORD: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*|[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?[a-z]*")
 _NOISE: Final = re.compile(

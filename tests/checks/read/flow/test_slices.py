@@ -2,7 +2,7 @@ import ast
 
 from tests.checks.read.flow.following import flow
 from tests.for_each import for_each
-from trimtab.checks.read.flow.slices import bounds_of, cut, is_tail_of, plain
+from trimtab.checks.read.flow.slices import bounds_of, cut, is_next_of, is_tail_of, plain
 
 
 @for_each(
@@ -11,7 +11,7 @@ from trimtab.checks.read.flow.slices import bounds_of, cut, is_tail_of, plain
         ("x[:, 1:]", (1, None)),
         ("x[..., :-1, :]", (None, -1)),
         ("x[1:]", (1, None)),
-        ("x[:, :n]", (None, "?")),
+        ("x[:, :n]", (None, "n")),
         ("x[0]", None),
         ("x[:, :]", None),
         ("x[1:, 2:]", None),
@@ -45,3 +45,18 @@ def test_shapes_and_devices_change_no_position():
     assert plain(value).name == "x"
     assert plain(None) is None
     assert cut(value) is None
+
+
+@for_each(
+    ("one", "other", "is_next"),
+    [
+        ("x[1:9]", "x[0:8]", True),
+        ("x[i + 1 : i + n + 1]", "x[i : i + n]", True),
+        ("x[i + 1 : i + 1 + n]", "x[i:n + i]", True),
+        ("x[i + 2 : i + n + 1]", "x[i : i + n]", False),
+        ("x[i + 1 : i + n + 1]", "y[i : i + n]", False),
+        ("x[j + 1 : j + n + 1]", "x[i : i + n]", False),
+    ],
+)
+def test_the_same_stretch_one_position_on(one, other, is_next):
+    assert is_next_of(*given(f"use({one}, {other})\nloss.backward()\n")) == is_next

@@ -36,6 +36,10 @@ def own_loop_concepts(document: Document) -> Told:
         for block in cast.path
     ):
         return told  # an option decides
+    for default in flow.named("set_default_dtype"):
+        word = _dtype_of(default)
+        if word is not None and not default.path and default.index < model.index:
+            put(told, "weights_dtype", Setting(key=default.name, value=word, place=default.place))
     for cast in casts:
         word = _HALVES.get(cast.name) or _dtype_of(cast)
         if word is not None:

@@ -9,6 +9,7 @@ from trimtab.checks.place import Place
 from trimtab.checks.read.flow.frames import Frame, either
 from trimtab.checks.read.flow.modules import is_module
 from trimtab.checks.read.flow.slices import bounds_of
+from trimtab.checks.read.flow.turns import written_elements
 from trimtab.checks.read.flow.values import Block, Event, Flow, Made, Value
 from trimtab.checks.read.literals import computed
 
@@ -175,6 +176,10 @@ class Evaluator:
         """An object of a class of the script."""
         raise NotImplementedError
 
+    def keep_batch(self, element: Value, loader: Value) -> None:
+        """Notes how the script makes what a loop takes from a DataLoader."""
+        raise NotImplementedError
+
     def bind(self, target: ast.expr, value: Value) -> None:
         """Gives a value to a name, an attribute, an item or several of them."""
         raise NotImplementedError
@@ -222,6 +227,8 @@ class Evaluator:
         return self.made("dict", node, keywords=named, args=tuple(others))
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
+        if (each := self._written_out(node)) is not None:
+            return each
         path, outer = self.path, self.frame
         self.frame = Frame(outer=outer, owner=outer.owner)
         iterated: list[Value] = []
@@ -233,19 +240,37 @@ class Evaluator:
                 self.path = (*self.path, Block("comprehension", over, place=self.spot(node)))
                 self.bind(generator.target, self.element(over, node))
                 tests += [self.evaluate(test) for test in generator.ifs]
-            if isinstance(node, ast.DictComp):
-                self.evaluate(node.key)
-                inside = self.evaluate(node.value)
-            else:
-                inside = self.evaluate(node.elt)
+            key = self.evaluate(node.key) if isinstance(node, ast.DictComp) else None
+            inside = self.evaluate(node.value if isinstance(node, ast.DictComp) else node.elt)
         finally:
             self.path, self.frame = path, outer
         made = self.made("element", node, "comprehension", of=iterated[0], args=(inside,))
+        if key is not None:
+            made.fields["<key>"] = key
         if tests:
             made.fields["<tests>"] = (
                 tests[0] if len(tests) == 1 else self.made("list", node, args=tuple(tests))
             )
         return made
+
+    def _written_out(self, node: ast.expr) -> Value | None:
+        """The list that `[Adam(net.parameters()) for net in (one, other)]` is; None for any other comprehension."""
+        if not isinstance(node, ast.ListComp) or len(node.generators) != 1 or node.generators[0].ifs:
+            return None
+        over = node.generators[0].iter
+        names = over.elts if isinstance(over, ast.Tuple | ast.List) else [over]
+        if not isinstance(node.elt, ast.Call) or not all(isinstance(each, ast.Name) for each in names):
+            return None
+        elements = written_elements(self.evaluate(over))
+        if not elements:
+            return None
+        outer, made = self.frame, list[Value]()
+        self.frame = Frame(outer=outer, owner=outer.owner)
+        for each in elements:
+            self.bind(node.generators[0].target, each)
+            made.append(self.evaluate(node.elt))
+        self.frame = outer
+        return self.made("list", node, args=tuple(made))
 
     def element(self, over: Value, node: ast.AST) -> Value:
         """What a loop takes from what it goes over."""
@@ -254,9 +279,14 @@ class Evaluator:
             return self.made("list", node, args=(count, self.element(over.args[0], node)))
         if over.made == "call" and over.last in ("tqdm", "trange", "track", "prefetch") and over.args:
             return self.element(over.args[0], node)
+        if over.made == "element" and over.name == "comprehension" and over.args:
+            return over.fields.get("<key>", over.args[0])
         if over.made == "call" and over.name == "zip":
             return self.made("list", node, args=tuple(self.element(each, node) for each in over.args))
-        return self.made("element", node, of=over)
+        taken = self.made("element", node, of=over)
+        if over.made == "call" and over.name == "torch.utils.data.DataLoader":
+            self.keep_batch(taken, over)
+        return taken
 
     def _operation(self, node: ast.expr | None) -> Value:
         match node:
@@ -329,6 +359,8 @@ class Evaluator:
             return self.evaluate(function)
         of = self.evaluate(function.value)
         found = self.attribute(of, function.attr, function)
+        if found.made == "either" and all(each.made == "bound" for each in found.args):
+            return found.args[0]  # a method of one class, whichever object of several it is
         is_method = found.made == "either" and all(each.made == "attribute" for each in found.args)
         if (
             found.made in ("imported", "function", "bound", "class", "object", "call", "either", "parameter")
@@ -386,6 +418,8 @@ class Evaluator:
         of = callee.of
         if of is not None and of.made == "dict" and callee.name in ("update", "setdefault"):
             of.args = (*of.args, *call.args, *call.keywords.values())
+        if of is not None and callee.name == "get" and of.made == "dict" and call.args:
+            return of.keywords.get(str(call.args[0].constant), call)
         if of is not None and callee.name in _SAME and is_module(of):
             return of
         if callee.last in _SWAPS and call.args and not call.has_rest and callee.made == "attribute":

@@ -8,8 +8,11 @@ from typing import Any, Final
 
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.place import Place
+from trimtab.checks.read.flow.batches import keep_batch
 from trimtab.checks.read.flow.evaluate import Evaluator, TooLong
 from trimtab.checks.read.flow.frames import Frame, either, ends, leaves, loosened, merged, stored_names
+from trimtab.checks.read.flow.parameters import bind_parameters
+from trimtab.checks.read.flow.turns import turns_of
 from trimtab.checks.read.flow.values import Block, Flow, Value
 from trimtab.checks.read.lines import Lines
 
@@ -30,7 +33,8 @@ _TELLING: Final = (
     "kl_div",
     "barrier", "wait_for_everyone", "masked_fill", "padding_mask", "batch_decode", "functional.dropout", "F.dropout",
     "best", "nn.Transformer", "worker_init_fn", "= [nn.", ".append(nn.", "nn.LSTM(", "nn.GRU(", "Adafactor(",
-    "DataParallel(", "save_pretrained(", "scale_batch_size",
+    "DataParallel(", "save_pretrained(", "scale_batch_size", "state_dict(", "init_process_group", "AdamW",
+    "add_tokens(", "DataCollator", "no_grad", "inference_mode",
 )  # fmt: skip
 """Something that a rule asks for: a function without any of it is followed only where it is called."""
 
@@ -189,7 +193,7 @@ class Follower(Evaluator):
         self.active.append(node)
         self.reached.add(node)
         try:
-            _bind_parameters(self, node.args, given, named)
+            bind_parameters(self, node.args, given, named)
             if isinstance(node, ast.Lambda):
                 return self.evaluate(node.body)
             self.run(node.body)
@@ -199,6 +203,10 @@ class Follower(Evaluator):
             self.active.pop()
             self.frame, self.path, self.spot = frame, path, spot
         return either(tuple(returned)) if returned else None
+
+    def keep_batch(self, element: Value, loader: Value) -> None:
+        """Notes how the script makes what a loop takes from a DataLoader."""
+        keep_batch(self, element, loader)
 
     def found_elsewhere(self, callee: Value) -> Value:
         """A function or class of another file of the folder, where that is what an imported name means."""
@@ -239,7 +247,7 @@ class Follower(Evaluator):
         if start.made == "bound":
             self.enter(start, (created, *given), named)
         else:
-            created.fields |= named  # a dataclass
+            created.fields |= _by_name(made_of, given) | named  # a dataclass
         return created
 
     def bind(self, target: ast.expr, value: Value) -> None:
@@ -374,14 +382,16 @@ class Follower(Evaluator):
                 self.frame.names[name] = loosened(known)
         if isinstance(node, ast.While):
             block = Block("while", self.evaluate(node.test), place=self.spot(node))
+            self._inside(block, body)
         else:
             over = self.evaluate(node.iter)
             block = Block("for", over, place=self.spot(node))
-            path = self.path
-            self.path = (*path, block)
-            self.bind(node.target, self.element(over, node))
-            self.path = path
-        self._inside(block, body)
+            for each in turns_of(over, body) or (None,):
+                path = self.path
+                self.path = (*path, block)
+                self.bind(node.target, self.element(over, node) if each is None else each)
+                self.path = path
+                self._inside(block, body)
         self.run(node.orelse)
 
     def _with(self, items: list[ast.withitem], body: list[ast.stmt], node: ast.stmt) -> None:
@@ -447,46 +457,24 @@ def _init_of(owner: Value) -> Any:
     return next((each for each in body if isinstance(each, _FUNCTIONS) and each.name == "__init__"), None)
 
 
+def _by_name(made_of: Value, given: tuple[Value, ...]) -> dict[str, Value]:
+    """What the fields of a dataclass get by position."""
+    body: list[Any] = made_of.node.body if made_of.node is not None else []
+    names = [
+        each.target.id
+        for each in body
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+    ]
+    fields = dict(zip(names, given, strict=False))
+    for name, value in fields.items():
+        value.label = value.label or name
+    return fields
+
+
 def _outermost(frame: Any) -> Frame:
     while frame.outer is not None:
         frame = frame.outer
     return frame
-
-
-def _bind_parameters(
-    follower: Follower, arguments: ast.arguments, given: tuple[Value, ...], named: dict[str, Value]
-) -> None:
-    names = [*arguments.posonlyargs, *arguments.args]
-    defaults = [None] * (len(names) - len(arguments.defaults)) + [*arguments.defaults]
-    is_called = follower.active != [follower.entry]
-    for at, (argument, default) in enumerate(zip(names, defaults, strict=True)):
-        if at < len(given):
-            value = given[at]
-        elif argument.arg in named:
-            value = named[argument.arg]
-        else:
-            value = _unfilled(follower, argument, default, is_called=is_called)
-        follower.frame.names[argument.arg] = value
-    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        value = named.get(argument.arg) or _unfilled(follower, argument, default, is_called=is_called)
-        follower.frame.names[argument.arg] = value
-    for argument in (arguments.vararg, arguments.kwarg):
-        if argument is not None:
-            follower.frame.names[argument.arg] = follower.made(
-                "parameter", argument, argument.arg, label=argument.arg
-            )
-
-
-def _unfilled(follower: Follower, argument: ast.arg, default: ast.expr | None, *, is_called: bool) -> Value:
-    """A parameter that gets no argument: its default where the script calls the function itself."""
-    if default is not None and is_called:
-        return follower.evaluate(default)
-    value = follower.made("parameter", argument, argument.arg, label=argument.arg)
-    if default is not None:
-        value.keywords["default"] = follower.evaluate(default)
-    if isinstance(argument.annotation, ast.Name | ast.Attribute):
-        value.fields["<annotation>"] = follower.evaluate(argument.annotation)
-    return value
 
 
 def _loaded(target: ast.expr) -> ast.expr:

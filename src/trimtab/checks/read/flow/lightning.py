@@ -1,7 +1,7 @@
 """Lightning's modules and trainers in a script: who steps, and what the trainer is given."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from trimtab.checks.document import Document
 from trimtab.checks.read.flow.of import flow_of
@@ -66,3 +66,52 @@ def method_around(event: Event, name: str) -> bool:
         block.kind == "function" and block.value is not None and block.value.name == name
         for block in event.path
     )
+
+
+class Returned(NamedTuple):
+    """A schedule that `configure_optimizers` gives back, and what is said beside it."""
+
+    schedule: Value
+    optimizer: Value | None
+    options: dict[str, Value]
+    """`interval`, `frequency`, `monitor`, as far as they are written."""
+
+
+def returned_schedules(flow: Flow) -> list[Returned]:
+    """Every schedule that a `configure_optimizers` gives back, in a pair of lists, in mappings, or in several of them;
+    none of a mapping that is not known whole."""
+    found: dict[int, Returned] = {}
+    for event in flow.each("call"):
+        for block in event.path:
+            if block.kind == "function" and block.value is not None and block.value.name == _CONFIGURES:
+                for returned in block.returned:
+                    for each in _returned(returned):
+                        found.setdefault(id(each.schedule), each)
+    return list(found.values())
+
+
+_CONFIGURES: Final = "configure_optimizers"
+
+
+def _returned(value: Value) -> Iterator[Returned]:
+    if value.made == "dict" and not value.args and "lr_scheduler" in value.keywords:
+        outer = value.keywords
+        given = outer["lr_scheduler"]
+        beside = {"monitor": outer["monitor"]} if "monitor" in outer else {}
+        yield from _configured(given, outer.get("optimizer"), beside)
+    elif value.made == "list" and len(value.args) == 2 and all(each.made == "list" for each in value.args):
+        optimizers, schedules = value.args
+        for at, each in enumerate(schedules.args):
+            yield from _configured(each, optimizers.args[at] if at < len(optimizers.args) else None, {})
+    elif value.made == "list":
+        for each in value.args:
+            if each.made == "dict":
+                yield from _returned(each)
+
+
+def _configured(given: Value, optimizer: Value | None, beside: dict[str, Value]) -> Iterator[Returned]:
+    if given.made == "dict" and not given.args and "scheduler" in given.keywords:
+        rest = {name: each for name, each in given.keywords.items() if name != "scheduler"}
+        yield Returned(given.keywords["scheduler"], optimizer, {**beside, **rest})
+    elif given.made == "call":
+        yield Returned(given, optimizer, beside)

@@ -4,6 +4,7 @@ others."""
 from typing import Final, NamedTuple
 
 from trimtab.checks.document import UNKNOWN
+from trimtab.checks.read.flow.roles import is_counted
 from trimtab.checks.read.flow.values import Block, Event, Value
 
 _DEEPEST: Final = 6
@@ -36,6 +37,8 @@ def turn_of(value: Value | None, *, depth: int = 0) -> Turn | None:
     if value.made == "binary" and value.name in ("and", "or"):
         found = [turn for each in value.args if (turn := turn_of(each, depth=depth + 1)) is not None]
         return found[0] if len(found) == 1 else None
+    if is_counted(value):
+        return Turn(f"count={_written(value.args[1])}", value.args[1], holds=True)
     if value.made == "compare" and value.name in ("Eq", "NotEq") and len(value.args) == 2:
         remainder, other = value.args
         if remainder.made != "binary" or remainder.name != "%":

@@ -163,9 +163,20 @@ def is_periodic(block: Block) -> bool:
     if block.kind not in ("if", "else"):
         return False
     return any(
-        (each.made == "binary" and each.name == "%") or each.name == "sync_gradients"
+        (each.made == "binary" and each.name == "%") or each.name == "sync_gradients" or is_counted(each)
         for each in walk(block.value)
     )
+
+
+def is_counted(test: Value) -> bool:
+    """Whether a test compares a count of turns with a number of them: `seen += 1` before `if seen == size:`."""
+    if test.made != "compare" or test.name not in ("Eq", "GtE") or len(test.args) != 2:
+        return False
+    count = test.args[0]
+    return (
+        count.made == "binary" and count.name == "+" and len(count.args) == 2 and count.args[1].constant == 1
+        and count.args[0].made in ("unknown", "either") and bool(count.label)
+    )  # fmt: skip
 
 
 def without_gradients(event: Event) -> bool:

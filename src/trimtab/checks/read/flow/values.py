@@ -178,6 +178,19 @@ def _order(event: Event) -> int:
     return event.index
 
 
+def walk_through(value: Value | None, *, most: int = 400) -> Iterator[Value]:
+    """As `walk`, through the models of the script too: what their `forward` made of what they were given."""
+    waiting, seen = [value], set[int]()
+    while waiting and len(seen) < most:
+        each = waiting.pop(0)
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        waiting.extend(each.parts())
+        waiting.append(each.fields.get("<returned>"))
+
+
 def walk(value: Value | None, *, most: int = 400) -> Iterator[Value]:
     """A value and all that it was made of, nearest first, each once."""
     waiting, seen = [value], set[int]()
