@@ -36,6 +36,7 @@ from typing import (
 import jaxtyping
 from beartype import beartype
 from beartype.door import is_bearable
+from beartype.roar import BeartypeException
 
 IN_A_SCOPE = jaxtyping.jaxtyped
 FIRST, EVERY = 10, 50
@@ -148,6 +149,11 @@ def quickly_checked(each: Callable[..., Any], hints: list[Any]) -> Callable[...,
     if not all(isinstance(hint, Hashable) for hint in given.values()):
         return None  # a test could not be kept for others
     tests = {name: test_of(hint) for name, hint in given.items()}
+    try:
+        for test in tests.values():
+            test(None)
+    except BeartypeException:  # such as `TypeGuard`, which only a function can have
+        return None
     values = each.__defaults__ or ()
     defaults = dict(
         zip(code.co_varnames[code.co_argcount - len(values) : code.co_argcount], values, strict=True)

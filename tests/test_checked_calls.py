@@ -2,7 +2,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeGuard, TypeVar
 
 import pytest
 import torch
@@ -175,7 +175,15 @@ def default(count: int = "one") -> int:
 
 @for_each(
     ("function", "hint"),
-    [(several, int), (drawn, int), (default, int), (len, "Path"), (len, list[T]), (len, Self)],
+    [
+        (several, int),
+        (drawn, int),
+        (default, int),
+        (len, "Path"),
+        (len, list[T]),
+        (len, Self),
+        (len, TypeGuard[int]),
+    ],
     called=str,
 )
 def test_what_it_cannot_check_is_left_to_beartype(function, hint):
