@@ -139,7 +139,7 @@ STREAM = "ds = load_dataset('a', streaming=True{})\n"
         ("args = TrainingArguments('o', load_best_model_at_end=True, eval_strategy='no')\n"
          "Trainer(model=m, args=args, callbacks=[EarlyStoppingCallback(3)])", True),
         ("args = TrainingArguments('o', load_best_model_at_end=True, eval_strategy='epoch')\n"
-         "Trainer(model=m, args=args, callbacks=[EarlyStoppingCallback(3)])", False),
+         "Trainer(model=m, args=args, eval_dataset=d, callbacks=[EarlyStoppingCallback(3)])", False),
         ("args = TrainingArguments('o', metric_for_best_model='f1', evaluation_strategy='epoch')\n"
          "Trainer(model=m, args=args, callbacks=[EarlyStoppingCallback(3)])", False),
         (TRL + "SFTTrainer(model='a', args=SFTConfig('o', completion_only_loss=True), formatting_func=f)", True),

@@ -89,7 +89,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         for says, raises, fix in (
             *_stream(trainer, made),
             *_stopping(trainer, made),
-            *_evaluation(trainer, made),
+            *_evaluation(run, trainer, made),
             *_sft(run, trainer, made),
         ):
             yield RULE.at(trainer.place, says=says, raises=raises, trainer=trainer.name, fix=fix)
@@ -135,8 +135,10 @@ def _stopping(trainer: Event, made: Value) -> Iterator[tuple[str, str, str]]:
         yield "EarlyStoppingCallback without evaluation", "AssertionError", 'set `eval_strategy="epoch"`'
 
 
-def _evaluation(trainer: Event, made: Value) -> Iterator[tuple[str, str, str]]:
-    strategy = made.keywords.get("eval_strategy") or made.keywords.get("evaluation_strategy")
+def _evaluation(run: Description, trainer: Event, made: Value) -> Iterator[tuple[str, str, str]]:
+    if run.at_least("transformers", 4, 46) is False:
+        return
+    strategy = made.keywords.get("eval_strategy")
     data = trainer.value.argument(_EVALUATED, "eval_dataset")
     if (
         trainer.name not in ("Trainer", "Seq2SeqTrainer")
