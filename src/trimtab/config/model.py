@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from trimtab.config.layer_parts import Activation, NormPosition, check_norms
 from trimtab.config.model_settings import ModelSettings
 from trimtab.config.positions import EncoderPositions, PositionKind, PositionSettings, position_settings
 from trimtab.config.presets import check_heads, check_rotation, filled_from_preset
@@ -64,9 +65,12 @@ class EncoderDecoderModel(ModelSettings):
     attention_dropout: float = Field(default=0.0, ge=0, le=0)
     """Only 0, because no fast kernel supports it (decision 0004)."""
     positions: EncoderPositions = "sinusoidal"
-    """How the model encodes the position of a token: sines added to the embeddings (arXiv 1706.03762, section 3.5),
-    learned vectors added to them, rotation of queries and keys (RoFormer, arXiv 2104.09864), or `t5`, a learned bias on
-    self-attention scores by distance (arXiv 1910.10683, section 2.1), which uses padded rows."""
+    """How the model encodes the position of a token: sines added to the embeddings (arXiv 1706.03762, section 3.5);
+    learned vectors added to them; `rotary`, rotation of queries and keys (RoFormer, arXiv 2104.09864), or `rotary_qkv`,
+    of values too (GTA, arXiv 2310.10375); `t5`, a learned bias on self-attention scores by distance (arXiv 1910.10683,
+    section 2.1); or `shaw`, learned vectors by distance, added to keys and values in each layer (arXiv 1803.02155).
+    `t5`, `shaw` and `alibi` use padded rows, which are slower on a GPU. Names joined by `+` use absolute positions and
+    relative ones together (arXiv 2212.05830)."""
     decoder_positions: PositionKind | None = None
     """Positions of the decoder; by default `positions`. Only the decoder can have a penalty on self-attention scores by
     distance (ALiBi, arXiv 2108.12409), which uses padded rows. It also learns without positions, because a token sees
@@ -74,16 +78,22 @@ class EncoderDecoderModel(ModelSettings):
     (docs/lab.md, decoder_positions)."""
     norm: Literal["layer", "rms"] = "layer"
     """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467)."""
-    norm_position: Literal["before", "after", "b2t"] = "before"
-    """Before each sub-layer, which trains at any depth; after the addition as in the original transformer; or `b2t`:
-    after it, with the input of each layer added once more before its last norm (bottom-to-top connection, arXiv
-    2206.00330, section 4), so that deep models train."""
+    norm_position: NormPosition = "before"
+    """Before each sub-layer, which trains at any depth; after the addition as in the original transformer; `b2t`: after
+    it, with the input of each layer added once more before its last norm (bottom-to-top connection, arXiv 2206.00330,
+    section 4), so that deep models train; `sandwich`: before each sub-layer, and of what it adds (arXiv 2105.13290,
+    section 2.4); or `none`, which needs `rezero`. A stack ends in a norm with before, sandwich and none."""
+    rezero: bool = False
+    """Multiplies what each sub-layer adds by a trained number that begins at zero, so that a layer begins as the
+    identity (ReZero, arXiv 2003.04887, equation 3). With `norm_position: none` there are no norms in the layers, as in
+    the paper."""
     qk_norm: bool = False
     """RMSNorm on the queries and keys of each head in self-attention, before rotation, so that no attention logit can
     grow without bound (arXiv 2302.05442, section 2.1). Attention to the source has none."""
-    activation: Literal["relu", "gelu", "silu", "swish", "swiglu", "geglu"] = "relu"
-    """Activation of the feed-forward blocks. `silu` and `swish` both mean x sigmoid(x); `swiglu` and `geglu` add a
-    gating matrix (arXiv 2002.05202, equation 6), which makes the block half as large again at the same feed_forward."""
+    activation: Activation = "relu"
+    """Activation of the feed-forward blocks. `leaky_relu` multiplies negative numbers by 0.01; `silu` and `swish` both
+    mean x sigmoid(x); `swiglu` and `geglu` add a gating matrix (arXiv 2002.05202, equation 6), which makes the block
+    half as large again at the same feed_forward."""
     bias: bool = True
     """Biases in the linear layers of attention and feed-forward blocks. This does not affect norms: `norm: layer`
     always has a bias, `norm: rms` never. Embeddings and output have none either."""
@@ -125,7 +135,7 @@ class EncoderDecoderModel(ModelSettings):
                 "",
                 "an encoder without positions cannot tell the order of the words (arXiv 1706.03762, section 3.5)",
                 got="none",
-                allowed="sinusoidal, learned, rotary or t5",
+                allowed="sinusoidal, learned, rotary, rotary_qkv, t5 or shaw",
                 fix="remove it; `decoder_positions: none` leaves them out of the decoder, which can do without",
             )
         return value
@@ -134,6 +144,7 @@ class EncoderDecoderModel(ModelSettings):
     def _sizes_fit(self) -> "EncoderDecoderModel":
         if self.dim % 2:
             raise ValueError(f"dim: got {self.dim}; allowed is an even number")
+        check_norms(self.norm_position, rezero=self.rezero)
         self._check_side(self.encoder, "encoder")
         self._check_side(self.decoder, "decoder")
         return self

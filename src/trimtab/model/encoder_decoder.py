@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from trimtab.config.model import ModelConfig
 from trimtab.model.block import DecoderBlock, EncoderBlock, Source
 from trimtab.model.init import init_weights
+from trimtab.model.norm import zero_gains
 from trimtab.model.positions.build import Sizes, build_positions
 from trimtab.model.positions.kind import Positions
 from trimtab.model.sequence_layout import SequenceLayout, sequence_layout
@@ -61,6 +62,7 @@ class EncoderDecoder(Transformer):
             SourceFactors(factors, num_ids=num_source_ids or num_ids, dim=config.dim) if factors else None
         )
         init_weights(self, config, seed=seed)
+        self.begins_zero = zero_gains(self)
 
     def forward(self, pack: PackedBatch) -> Float[Tensor, "target_tokens dim"]:
         """The hidden vector from which each label is predicted, `output_matrix @ hidden` being its logits."""

@@ -16,8 +16,8 @@ GATED = ("swiglu", "geglu")
 class FeedForward(nn.Module):
     """`down(activation(up(x)))`, or with a gate `down(activation(gate(x)) * up(x))`.
 
-    Sources: GELU, arXiv 1606.08415; SiLU, arXiv 1702.03118 (as Swish, arXiv 1710.05941); GEGLU and SwiGLU, arXiv
-    2002.05202, equation 6.
+    Sources: leaky ReLU, Maas et al. 2013; GELU, arXiv 1606.08415; SiLU, arXiv 1702.03118 (as Swish, arXiv 1710.05941);
+    GEGLU and SwiGLU, arXiv 2002.05202, equation 6.
     """
 
     def __init__(self, config: LayerSettings) -> None:
@@ -33,6 +33,8 @@ class FeedForward(nn.Module):
         match self.activation:
             case "relu":
                 hidden = F.relu(hidden)
+            case "leaky_relu":
+                hidden = F.leaky_relu(hidden)
             case "gelu":
                 hidden = F.gelu(hidden)
             case "silu" | "swish":

@@ -2,6 +2,7 @@
 
 from typing import Literal, Protocol, runtime_checkable
 
+from trimtab.config.layer_parts import Activation, NormPosition
 from trimtab.config.positions import PositionSettings
 
 
@@ -40,8 +41,13 @@ class LayerSettings(Protocol):
         ...
 
     @property
-    def norm_position(self) -> Literal["before", "after", "b2t"]:
-        """Before each sub-layer, or after the addition, of the layer's own input too."""
+    def norm_position(self) -> NormPosition:
+        """Where the norms of a layer are."""
+        ...
+
+    @property
+    def rezero(self) -> bool:
+        """Whether what a sub-layer adds has a factor that begins at zero."""
         ...
 
     @property
@@ -50,7 +56,7 @@ class LayerSettings(Protocol):
         ...
 
     @property
-    def activation(self) -> Literal["relu", "gelu", "silu", "swish", "swiglu", "geglu"]:
+    def activation(self) -> Activation:
         """Of the feed-forward blocks."""
         ...
 

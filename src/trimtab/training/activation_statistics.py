@@ -10,13 +10,14 @@ from torch import nn
 
 from trimtab.finding import Finding
 from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, SelfAttention
-from trimtab.model.positions.kind import RotaryCosSin
+from trimtab.model.positions.shaw import Relative, scores_by_distance
 from trimtab.watch.activations import Activations, activations, out_of_bounds
 from trimtab.watch.attention import (
     Attention,
     attention_sinks,
     large_logits,
     look_at_attention,
+    padded,
     share_of_sinks,
 )
 
@@ -171,9 +172,12 @@ def attention_hook(name: str, found: dict[str, Attention], *, rows: int) -> Call
             case SelfAttention():
                 x, of, positions = given
                 to, count = of, int(of.cu_seqlens[rows])
-                rotary = positions.rotary and RotaryCosSin(*(part[:count] for part in positions.rotary))
+                rotary = positions.rotary and positions.rotary.first(count)
                 queries, keys, _ = module.project(x[:count], rotary)
-                bias = positions.bias
+                bias = module.added(positions)
+                if isinstance(bias, Relative):
+                    asked, _ = padded(queries.float(), of.cu_seqlens[: rows + 1], of.max_seqlen)
+                    bias = scores_by_distance(asked.transpose(1, 2), bias)
             case CrossAttention():
                 x, memory, of, to = given
                 x, memory = x[: int(of.cu_seqlens[rows])], memory[: int(to.cu_seqlens[rows])]
