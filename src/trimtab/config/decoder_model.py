@@ -113,6 +113,10 @@ class DecoderModel(ModelSettings):
     `model` and `data.tokenizer` leave out is as in that run, except for dropout. The model must be the same except for
     dropout and tied matrices; a vocabulary that is written otherwise is mapped piece by piece (arXiv 2402.09977). The
     path is relative to the recipe's folder."""
+    warm_start_positions: Literal["same", "other"] = "same"
+    """Whether `positions` must be those of the run in `warm_start`. With `other`, the new model takes what weights both
+    have, begins the rest anew, and has to learn its new positions: sines can be replaced by rotary positions in little
+    training (arXiv 2408.11382). To do it in two steps, continue with `sinusoidal+rotary` first."""
     warm_start_sha256: str | None = None
     """SHA-256 of these weights. The run fills it in when it starts, so that its recipe records what it started from. If
     it is set, the weights must match."""

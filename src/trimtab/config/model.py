@@ -112,6 +112,10 @@ class EncoderDecoderModel(ModelSettings):
     dropout and tied matrices. Another vocabulary is mapped piece by piece: a piece in both keeps its vector, a new one
     gets the mean of the pieces that the old tokenizer splits it into (arXiv 2402.09977). The path is relative to the
     recipe's folder."""
+    warm_start_positions: Literal["same", "other"] = "same"
+    """Whether `positions` must be those of the run in `warm_start`. With `other`, the new model takes what weights both
+    have, begins the rest anew, and has to learn its new positions: sines can be replaced by rotary positions in little
+    training (arXiv 2408.11382). To do it in two steps, continue with `sinusoidal+rotary` first."""
     warm_start_sha256: str | None = None
     """SHA-256 of these weights. The run fills it in when it starts, so that its recipe records what it started from. If
     it is set, the weights must match."""

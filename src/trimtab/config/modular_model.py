@@ -164,7 +164,7 @@ class ModularModel(EncoderDecoderModel):
         same = {
             name: getattr(self, name)
             for name in EncoderDecoderModel.model_fields
-            if name not in ("kind", "preset", "warm_start", "warm_start_sha256")
+            if name not in ("kind", "preset", "warm_start", "warm_start_sha256", "warm_start_positions")
         }
         tied = self.tie_embeddings
         if tied == "all" and self.tables(route.source) != self.tables(route.target):
