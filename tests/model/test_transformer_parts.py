@@ -29,7 +29,7 @@ KINDS = [kind for literal in get_args(PositionKind) for kind in get_args(literal
 NORMS = [{"norm_position": each, "rezero": each == "none"} for each in get_args(NormPosition)]
 FEW_TRANSLATORS = [
     {"positions": "shaw", "norm_position": "none", "rezero": True, "activation": "leaky_relu"},
-    {"positions": "learned+rotary_qkv", "norm_position": "sandwich", "norm": "rms"},
+    {"positions": "learned+rotary_qkv", "norm_position": "sandwich", "norm": "rms", "encoder_mix": "free"},
 ]
 """Of the quick suite; between them they have most parts."""
 FEW_LANGUAGE_MODELS = [
@@ -46,6 +46,7 @@ TRANSLATORS = [
     *({"positions": each} for each in get_args(EncoderPositions)),
     *({"decoder_positions": each} for each in KINDS),
     *LAYERS,
+    {"encoder_mix": "softmax", "norm_position": "after"},
     *FEW_TRANSLATORS,
 ]
 LANGUAGE_MODELS = [

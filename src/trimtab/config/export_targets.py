@@ -212,6 +212,8 @@ def _layer_obstacles(model: Any, target: ExportTarget) -> Iterator[Problem]:
         yield _refused("model.norm_position", model.norm_position, ("before", "after"), target)
     if model.rezero:
         yield _refused("model.rezero", "true", ("false",), target)
+    if model.encoder_mix != "last":
+        yield _refused("model.encoder_mix", model.encoder_mix, ("last",), target)
     if model.qk_norm:
         yield _refused("model.qk_norm", "true", ("false",), target)
     if model.activation not in (*PLAIN_ACTIVATIONS, *GATED_ACTIVATIONS):

@@ -101,6 +101,12 @@ class EncoderDecoderModel(ModelSettings):
     """One matrix for source, target and output; one for target and output (arXiv 1608.05859) and a separate one for the
     source; or three. With `data.source_tokenizer` the source needs a separate one."""
 
+    encoder_mix: Literal["last", "softmax", "free"] = "last"
+    """What the decoder reads of the encoder: the output of its `last` layer, or for each decoder layer a sum of the
+    source's embeddings and the outputs of all encoder layers, with learned weights that sum to 1 (`softmax`:
+    transparent attention, arXiv 1808.07561) or are any numbers (`free`). The weights are in `health.jsonl`, as
+    `encoder_mix`."""
+
     mup_base_dim: int | None = Field(default=None, ge=8, le=65536)
     """Width of a smaller model whose learning rate this one takes over: muP (arXiv 2203.03466, table 8). It sets
     `learning_rate_multipliers` by dim / mup_base_dim, so that the best learning rate does not depend on dim. Keep

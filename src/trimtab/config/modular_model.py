@@ -126,6 +126,14 @@ class ModularModel(EncoderDecoderModel):
         for side in SIDES:
             self._check_all_used(side)
         self._check_spelling()
+        if self.encoder_mix != "last":
+            raise refused(
+                "encoder_mix",
+                "the encoders of a modular model differ in depth, so that a decoder cannot mix their layers",
+                got=self.encoder_mix,
+                allowed="last",
+                fix="remove it",
+            )
         return self
 
     def languages(self, direction: str) -> tuple[str, str]:

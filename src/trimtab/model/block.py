@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from trimtab.config.layer_parts import SUM_WITHOUT_NORM
 from trimtab.model.attention import attend
+from trimtab.model.encoder_mix import EncoderMix
 from trimtab.model.feed_forward import FeedForward
 from trimtab.model.layer_settings import LayerSettings, OwnShape
 from trimtab.model.norm import SubLayerNorm, build_norm, build_sub_layer_norm
@@ -110,11 +111,13 @@ class CrossAttention(nn.Module):
         self.q = nn.Linear(config.dim, config.dim, bias=config.bias)
         self.kv = nn.Linear(config.dim, 2 * self.kv_heads * self.size, bias=config.bias)
         self.out = nn.Linear(config.dim, config.dim, bias=config.bias)
+        self.mix: EncoderMix | None = None
+        """Of the outputs of all encoder layers, where the model asks for it and fills it in."""
 
     def forward(
         self,
         x: Float[Tensor, "tokens dim"],
-        memory: Float[Tensor, "sources dim"],
+        memory: Float[Tensor, "sources width"],
         of: SequenceLayout,
         to: SequenceLayout,
     ) -> Float[Tensor, "tokens dim"]:
@@ -133,15 +136,17 @@ class CrossAttention(nn.Module):
         return self.out(attend(self.q(x).view(len(x), self.heads, self.size)).flatten(1))
 
     def of_head(
-        self, x: Float[Tensor, "tokens dim"], memory: Float[Tensor, "sources dim"], *, head: int
+        self, x: Float[Tensor, "tokens dim"], memory: Float[Tensor, "sources width"], *, head: int
     ) -> tuple[Float[Tensor, "tokens size"], Float[Tensor, "sources size"]]:
         """Queries and keys of one head, counted from 0."""
         kept = head * self.kv_heads // self.heads
         rows, kept_rows = (slice(each * self.size, (each + 1) * self.size) for each in (head, kept))
+        memory = memory if self.mix is None else self.mix(memory)
         return _some_rows(self.q, x, rows), _some_rows(self.kv, memory, kept_rows)
 
-    def keys_values(self, memory: Float[Tensor, "sources dim"]) -> tuple[Tensor, Tensor]:
+    def keys_values(self, memory: Float[Tensor, "sources width"]) -> tuple[Tensor, Tensor]:
         """Keys and values of the encoder's output, each `sources kv_heads size`."""
+        memory = memory if self.mix is None else self.mix(memory)
         keys, values = self.kv(memory).view(len(memory), 2, self.kv_heads, self.size).unbind(1)
         return keys, values
 
@@ -261,7 +266,7 @@ class EncoderBlock(nn.Module):
 class Source(NamedTuple):
     """What a decoder block reads of the source in training: the encoder's output, and both layouts."""
 
-    memory: Float[Tensor, "sources dim"]
+    memory: Float[Tensor, "sources width"]
     target: SequenceLayout
     source: SequenceLayout
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from trimtab.config.model import ModelConfig
 from trimtab.model.block import DecoderBlock, EncoderBlock, Source
+from trimtab.model.encoder_mix import EncoderMix, side_by_side
 from trimtab.model.init import init_weights
 from trimtab.model.norm import zero_gains
 from trimtab.model.positions.build import Sizes, build_positions
@@ -57,6 +58,8 @@ class EncoderDecoder(Transformer):
         self.target_positions = build_positions(config.target_position_settings, sizes)
         self.encoder = Stack([EncoderBlock(config.encoder) for _ in range(config.encoder_layers)], config)
         self.decoder = Stack([DecoderBlock(config.decoder) for _ in range(config.decoder_layers)], config)
+        for block in self.decoder.blocks if config.encoder_mix != "last" else ():
+            block.cross.mix = EncoderMix(layers=config.encoder_layers, kind=config.encoder_mix)
         # The last, so that all other weights begin as they do without factors.
         self.source_factors = (
             SourceFactors(factors, num_ids=num_source_ids or num_ids, dim=config.dim) if factors else None
@@ -69,17 +72,20 @@ class EncoderDecoder(Transformer):
         source, target = (sequence_layout(each, padded=self.padded) for each in (pack.source, pack.target))
         return self.decode(pack.target, self.encode(pack.source, source), target, source)
 
-    def encode(self, stream: Stream, layout: SequenceLayout) -> Float[Tensor, "source_tokens dim"]:
-        """The encoder's output for each source token."""
+    def encode(self, stream: Stream, layout: SequenceLayout) -> Float[Tensor, "source_tokens width"]:
+        """The encoder's output for each source token; with `encoder_mix` those of all layers side by side."""
         x, positions = self.embed_source(stream), self.source_positions.of_stream(stream)
+        outputs = [x]
         for block in self.encoder.blocks:
             x = self.after(block, x, layout, positions)
-        return self.encoder.norm(x)
+            outputs.append(x)
+        is_mixed = self.config.encoder_mix != "last"
+        return side_by_side(outputs, self.encoder.norm) if is_mixed else self.encoder.norm(x)
 
     def decode(
         self,
         stream: Stream,
-        memory: Float[Tensor, "source_tokens dim"],
+        memory: Float[Tensor, "source_tokens width"],
         target: SequenceLayout,
         source: SequenceLayout,
     ) -> Float[Tensor, "target_tokens dim"]:

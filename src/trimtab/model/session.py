@@ -48,7 +48,7 @@ class ReadsSource(Protocol):
         """What the decoder's output is scored by."""
         ...
 
-    def encode(self, stream: Stream, layout: SequenceLayout) -> Float[Tensor, "source_tokens dim"]:
+    def encode(self, stream: Stream, layout: SequenceLayout) -> Float[Tensor, "source_tokens width"]:
         """The encoder's output for each slot of the source."""
         ...
 

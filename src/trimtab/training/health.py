@@ -10,6 +10,7 @@ from torch import nn
 
 from trimtab.config.step import Clip, ClipGlobalNorm
 from trimtab.finding import Finding
+from trimtab.model.encoder_mix import mix_weights
 from trimtab.step.learning_rate import LearningRate
 from trimtab.training.activation_statistics import ActivationStatistics, watching
 from trimtab.types import StepReport
@@ -127,10 +128,12 @@ class HealthCheck:
         return replace(self.to_report(scores, found), details=self.details())
 
     def details(self) -> dict[str, dict[str, float]]:
-        """Root mean square of each layer's output, where this look saw it, and how far a step moves each tensor."""
+        """Root mean square of each layer's output, where this look saw it, how far a step moves each tensor, and with
+        which weights decoder layers read those of the encoder."""
         found = {"update_ratios": self.ratios.medians()}
         if self.inside is not None and self.steps_of_look == self.steps:
             found["rms_by_depth"] = self.inside.activations.left
+        found["encoder_mix"] = mix_weights(self.model)
         return {
             kind: {name: float(f"{value:.4g}") for name, value in each.items() if math.isfinite(value)}
             for kind, each in found.items()
