@@ -29,12 +29,14 @@ KINDS = [kind for literal in get_args(PositionKind) for kind in get_args(literal
 NORMS = [{"norm_position": each, "rezero": each == "none"} for each in get_args(NormPosition)]
 FEW_TRANSLATORS = [
     {"positions": "shaw", "norm_position": "none", "rezero": True, "activation": "leaky_relu"},
+    {"experts": {"count": 4, "active": 2}, "activation": "swiglu"},
     {"positions": "learned+rotary_qkv", "norm_position": "sandwich", "norm": "rms", "encoder_mix": "free"},
 ]
 """Of the quick suite; between them they have most parts."""
 FEW_LANGUAGE_MODELS = [
     {"positions": "sinusoidal+shaw", "norm_position": "sandwich", "activation": "leaky_relu"},
     {"positions": "rotary_qkv", "norm_position": "none", "rezero": True},
+    {"experts": {"count": 4, "active": 1}},
 ]
 LAYERS = [
     *NORMS,

@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from trimtab.config.experts import Experts, check_experts
 from trimtab.config.layer_parts import Activation, NormPosition, check_norms
 from trimtab.config.model_settings import ModelSettings
 from trimtab.config.positions import PLAIN_THETA, PositionKind, PositionSettings, position_settings
@@ -83,6 +84,9 @@ class DecoderModel(ModelSettings):
     activation: Activation = "swiglu"
     """Activation of the feed-forward blocks. `leaky_relu` multiplies negative numbers by 0.01; `silu` and `swish` both
     mean x sigmoid(x); `swiglu` and `geglu` add a gating matrix (arXiv 2002.05202, equation 6)."""
+    experts: Experts | None = None
+    """Several feed-forward blocks in each layer, of which each token uses a few (mixture of experts, arXiv 1701.06538);
+    `feed_forward` is the width of one."""
     bias: bool | Literal["qkv"] = False
     """Biases in the linear layers of attention and feed-forward blocks, or, with `qkv`, for queries, keys and values
     alone, as in Qwen2. This does not affect norms: `norm: layer` always has a bias, `norm: rms` never. Embeddings and
@@ -138,6 +142,7 @@ class DecoderModel(ModelSettings):
         width = self.dim if self.head_size is None else self.head_size * self.heads
         check_heads(width, self.heads, self.kv_heads)
         check_norms(self.norm_position, rezero=self.rezero)
+        check_experts(self.experts, dim=self.dim, feed_forward=(self.feed_forward,))
         return self
 
     @property

@@ -50,6 +50,7 @@ class DiffusionModel(ModelSettings):
     warm_start_sha256: ClassVar[None] = None
     norm_position: ClassVar[Literal["before"]] = "before"
     rezero: ClassVar[bool] = False
+    experts: ClassVar[None] = None
     all_position_settings: ClassVar[tuple[PositionSettings, ...]] = ()
     """Its positions are planes of rows and columns."""
     needs_padding: ClassVar[bool] = False

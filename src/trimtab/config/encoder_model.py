@@ -28,6 +28,7 @@ class EncoderModel(ModelSettings):
     tie_embeddings: ClassVar[bool] = False
     """Labels are no pieces, so that the matrix that scores them is never that of the embeddings."""
     attention_dropout: ClassVar[float] = 0.0
+    experts: ClassVar[None] = None
     warm_start: ClassVar[None] = None
     """It always begins from nothing."""
     warm_start_sha256: ClassVar[None] = None

@@ -151,6 +151,8 @@ def llama_obstacles(model: Any) -> Iterator[Problem]:
             yield _no_llama(key, got, value)
     if model.rezero:
         yield _no_llama("rezero", "true", "false")
+    if model.experts is not None:
+        yield _no_llama("experts", str(model.experts.count), "nothing", fix="null")
     if model.activation not in GATED_ACTIVATIONS:
         yield _no_llama(
             "activation", model.activation, " or ".join(GATED_ACTIVATIONS), fix=GATED_ACTIVATIONS[0]
@@ -164,7 +166,9 @@ def llama_obstacles(model: Any) -> Iterator[Problem]:
 
 
 def _program_obstacles(model: Any) -> Iterator[Problem]:
-    """A program reads rows from left to right and is not told where a prefix ends."""
+    """A program reads rows from left to right and is not told where a prefix ends, and has no grouped products."""
+    if model.experts is not None:
+        yield _refused("model.experts", f"count: {model.experts.count}", ("null",), "torch_export")
     if model.prefix != "causal":
         yield Problem(
             what="model.prefix: a torch.export program cannot see where a prefix ends",
@@ -212,6 +216,8 @@ def _layer_obstacles(model: Any, target: ExportTarget) -> Iterator[Problem]:
         yield _refused("model.norm_position", model.norm_position, ("before", "after"), target)
     if model.rezero:
         yield _refused("model.rezero", "true", ("false",), target)
+    if model.experts is not None:
+        yield _refused("model.experts", f"count: {model.experts.count}", ("null",), target)
     if model.encoder_mix != "last":
         yield _refused("model.encoder_mix", model.encoder_mix, ("last",), target)
     if model.qk_norm:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from trimtab.config.experts import Experts, check_experts
 from trimtab.config.layer_parts import Activation, NormPosition, check_norms
 from trimtab.config.model_settings import ModelSettings
 from trimtab.config.positions import EncoderPositions, PositionKind, PositionSettings, position_settings
@@ -94,6 +95,9 @@ class EncoderDecoderModel(ModelSettings):
     """Activation of the feed-forward blocks. `leaky_relu` multiplies negative numbers by 0.01; `silu` and `swish` both
     mean x sigmoid(x); `swiglu` and `geglu` add a gating matrix (arXiv 2002.05202, equation 6), which makes the block
     half as large again at the same feed_forward."""
+    experts: Experts | None = None
+    """Several feed-forward blocks in each layer, of which each token uses a few (mixture of experts, arXiv 1701.06538);
+    `feed_forward` is the width of one."""
     bias: bool = True
     """Biases in the linear layers of attention and feed-forward blocks. This does not affect norms: `norm: layer`
     always has a bias, `norm: rms` never. Embeddings and output have none either."""
@@ -155,6 +159,8 @@ class EncoderDecoderModel(ModelSettings):
         if self.dim % 2:
             raise ValueError(f"dim: got {self.dim}; allowed is an even number")
         check_norms(self.norm_position, rezero=self.rezero)
+        widths = self.encoder.feed_forward, self.decoder.feed_forward
+        check_experts(self.experts, dim=self.dim, feed_forward=widths)
         self._check_side(self.encoder, "encoder")
         self._check_side(self.decoder, "decoder")
         return self

@@ -126,6 +126,14 @@ class ModularModel(EncoderDecoderModel):
         for side in SIDES:
             self._check_all_used(side)
         self._check_spelling()
+        if self.experts is not None:
+            raise refused(
+                "experts",
+                "a modular model has components of its own, which no router chooses",
+                got=f"count: {self.experts.count}",
+                allowed="null",
+                fix="remove it",
+            )
         if self.encoder_mix != "last":
             raise refused(
                 "encoder_mix",

@@ -114,6 +114,14 @@ def mup_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             allowed="rezero: false",
             fix="set it, or remove `mup_base_dim`",
         )
+    if model.experts is not None:
+        yield Complaint(
+            path="model.mup_base_dim",
+            what="muP has no rule for routers of experts",
+            got=f"experts: {{count: {model.experts.count}}}",
+            allowed="no experts",
+            fix="remove `experts`, or `mup_base_dim`",
+        )
     if not isinstance(step.optimizer, AdamW | AdEMAMix | Lion):
         yield Complaint(
             path="step.optimizer.kind",

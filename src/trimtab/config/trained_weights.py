@@ -14,7 +14,7 @@ from trimtab.config.transformers_model import TransformersModel
 
 def weight_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     """What of them cannot hold together."""
-    for check in (_start, _positions, _adapter, _freeze, _reinitialize, _unfreezing):
+    for check in (_start, _positions, _experts, _adapter, _freeze, _reinitialize, _unfreezing):
         yield from check(recipe)
 
 
@@ -58,6 +58,20 @@ def _positions(recipe: Recipe) -> Iterator[Complaint]:
             allowed="same",
             fix="remove `adapter`, or train with the new positions first",
         )
+
+
+def _experts(recipe: Recipe) -> Iterator[Complaint]:
+    match recipe.model:
+        case EncoderDecoderModel() | DecoderModel() if recipe.model.experts and recipe.adapter is not None:
+            yield Complaint(
+                path="adapter",
+                what="the maps of experts have no adapters",
+                got=f"adapter, with experts: {{count: {recipe.model.experts.count}}}",
+                allowed="no adapter, with `experts`",
+                fix="remove it to train all weights",
+            )
+        case _:
+            return
 
 
 def _adapter(recipe: Recipe) -> Iterator[Complaint]:

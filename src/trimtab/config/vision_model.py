@@ -37,6 +37,7 @@ class VisionModel(ModelSettings):
     warm_start_sha256: ClassVar[None] = None
     norm_position: ClassVar[Literal["before"]] = "before"
     rezero: ClassVar[bool] = False
+    experts: ClassVar[None] = None
     qk_norm: ClassVar[bool] = False
 
     kind: Literal["vision"] = "vision"

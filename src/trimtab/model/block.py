@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from trimtab.config.layer_parts import SUM_WITHOUT_NORM
 from trimtab.model.attention import attend
 from trimtab.model.encoder_mix import EncoderMix
-from trimtab.model.feed_forward import FeedForward
+from trimtab.model.experts import build_feed_forward
 from trimtab.model.layer_settings import LayerSettings, OwnShape
 from trimtab.model.norm import SubLayerNorm, build_norm, build_sub_layer_norm
 from trimtab.model.positions.kind import PositionInputs, RotaryCosSin
@@ -249,7 +249,7 @@ class EncoderBlock(nn.Module):
             config.all_position_settings[0], size=self.attention.size, bidirectional=True
         )
         self.norm_feed_forward = build_sub_layer_norm(config)
-        self.feed_forward = FeedForward(config)
+        self.feed_forward = build_feed_forward(config)
 
     def forward(
         self, x: Float[Tensor, "tokens dim"], layout: SequenceLayout, positions: PositionInputs
@@ -301,7 +301,7 @@ class DecoderBlock(nn.Module):
         self.norm_cross = build_sub_layer_norm(config) if own is None else None
         self.cross = CrossAttention(config) if own is None else None
         self.norm_feed_forward = build_sub_layer_norm(config, epsilon=epsilon)
-        self.feed_forward = FeedForward(config)
+        self.feed_forward = build_feed_forward(config)
 
     def forward(
         self,

@@ -8,6 +8,7 @@ from torch import nn
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.layer_parts import SUM_WITHOUT_NORM
 from trimtab.model.block import SelfAttention
+from trimtab.model.experts import MixtureOfExperts, fill_experts
 from trimtab.model.feed_forward import FeedForward
 from trimtab.model.init import FIRST_GAIN
 from trimtab.model.norm import SubLayerNorm
@@ -40,6 +41,8 @@ def init_decoder(model: nn.Module, config: DecoderModel, *, seed: int) -> None:
             case SelfAttention():
                 normal(module.qkv, std=std, generator=generator)
                 normal(module.out, std=std * damp, generator=generator)
+            case MixtureOfExperts():
+                fill_experts(module, generator=generator, std=std, damp=damp)
             case FeedForward():
                 normal(module.up, std=std, generator=generator)
                 normal(module.down, std=std * damp, generator=generator)

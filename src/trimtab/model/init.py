@@ -8,6 +8,7 @@ from torch import nn
 from trimtab.config.layer_parts import SUM_WITHOUT_NORM
 from trimtab.config.model import ModelConfig
 from trimtab.model.block import CrossAttention, SelfAttention
+from trimtab.model.experts import MixtureOfExperts, fill_experts, xavier_std
 from trimtab.model.feed_forward import GATED, FeedForward
 from trimtab.model.norm import SubLayerNorm
 
@@ -63,6 +64,9 @@ def fill_weights(model: nn.Module, config: ModelConfig, *, seed: int) -> None:
                 xavier(module.q, width=config.dim, gain=1.0, generator=generator)
                 xavier(module.kv, width=config.dim, gain=1.0, generator=generator)
                 xavier(module.out, width=config.dim, gain=damp, generator=generator)
+            case MixtureOfExperts():
+                std = xavier_std(config.dim, module.down.shape[2])
+                fill_experts(module, generator=generator, std=std, damp=damp)
             case FeedForward():
                 gates = 2 if config.activation in GATED else 1
                 width = module.up.out_features // gates

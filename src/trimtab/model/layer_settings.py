@@ -2,6 +2,7 @@
 
 from typing import Literal, Protocol, runtime_checkable
 
+from trimtab.config.experts import Experts
 from trimtab.config.layer_parts import Activation, NormPosition
 from trimtab.config.positions import PositionSettings
 
@@ -58,6 +59,11 @@ class LayerSettings(Protocol):
     @property
     def activation(self) -> Activation:
         """Of the feed-forward blocks."""
+        ...
+
+    @property
+    def experts(self) -> Experts | None:
+        """What a mixture of experts is made of; None for one feed-forward block."""
         ...
 
     @property

@@ -10,6 +10,7 @@ from torch import nn
 
 from trimtab.finding import Finding
 from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, SelfAttention
+from trimtab.model.feed_forward import FeedForward
 from trimtab.model.positions.shaw import Relative, scores_by_distance
 from trimtab.watch.activations import Activations, activations, out_of_bounds
 from trimtab.watch.attention import (
@@ -120,7 +121,11 @@ def one_pass(model: Any, batch: Segmented) -> Generator[ActivationStatistics]:
     a GPU it runs a copy.
     """
     tokens, blocks = model.tokens_read(batch), blocks_of(model)
-    maps = {f"{name}.feed_forward": block.feed_forward.down for name, block in blocks.items()}
+    maps = {
+        f"{name}.feed_forward": block.feed_forward.down
+        for name, block in blocks.items()
+        if isinstance(block.feed_forward, FeedForward)
+    }
     real = {name: tokens[name.partition(".")[0]] for name in (*blocks, *maps)}
     with (
         activations(blocks, maps, tokens=real) as seen,

@@ -11,6 +11,7 @@ from torch import nn
 from trimtab.config.step import Clip, ClipGlobalNorm
 from trimtab.finding import Finding
 from trimtab.model.encoder_mix import mix_weights
+from trimtab.model.experts import expert_loads
 from trimtab.step.learning_rate import LearningRate
 from trimtab.training.activation_statistics import ActivationStatistics, watching
 from trimtab.types import StepReport
@@ -74,6 +75,8 @@ class HealthCheck:
     """Names of the embeddings."""
     clipping: ClipWatch | None = field(init=False)
     waiting: DataWait = field(default_factory=DataWait)
+    loads: dict[str, float] = field(default_factory=dict[str, float])
+    """Of the experts of each layer, see `model.experts.expert_loads`."""
     inside: ActivationStatistics | None = None
     """Of the newest look; what it found holds until the next."""
 
@@ -119,6 +122,7 @@ class HealthCheck:
         with watching(model, sentences=rows) as found:
             yield
         self.inside = found[0] if found else self.inside
+        self.loads = expert_loads(model)
 
     def look(self) -> Look:
         """Numbers and findings of now, with what was seen while `watching`."""
@@ -134,6 +138,7 @@ class HealthCheck:
         if self.inside is not None and self.steps_of_look == self.steps:
             found["rms_by_depth"] = self.inside.activations.left
         found["encoder_mix"] = mix_weights(self.model)
+        found["expert_load"] = self.loads
         return {
             kind: {name: float(f"{value:.4g}") for name, value in each.items() if math.isfinite(value)}
             for kind, each in found.items()
