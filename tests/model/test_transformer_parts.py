@@ -30,7 +30,13 @@ NORMS = [{"norm_position": each, "rezero": each == "none"} for each in get_args(
 FEW_TRANSLATORS = [
     {"positions": "shaw", "norm_position": "none", "rezero": True, "activation": "leaky_relu"},
     {"experts": {"count": 4, "active": 2}, "activation": "swiglu"},
-    {"positions": "learned+rotary_qkv", "norm_position": "sandwich", "norm": "rms", "encoder_mix": "free"},
+    {
+        "positions": "learned+rotary_qkv",
+        "norm_position": "sandwich",
+        "norm": "rms",
+        "encoder_mix": "free",
+        "registers": 3,
+    },
 ]
 """Of the quick suite; between them they have most parts."""
 FEW_LANGUAGE_MODELS = [
@@ -49,6 +55,7 @@ TRANSLATORS = [
     *({"decoder_positions": each} for each in KINDS),
     *LAYERS,
     {"encoder_mix": "softmax", "norm_position": "after"},
+    *({"registers": 2, "positions": each} for each in get_args(EncoderPositions)),
     *FEW_TRANSLATORS,
 ]
 LANGUAGE_MODELS = [

@@ -218,6 +218,8 @@ def _layer_obstacles(model: Any, target: ExportTarget) -> Iterator[Problem]:
         yield _refused("model.rezero", "true", ("false",), target)
     if model.experts is not None:
         yield _refused("model.experts", f"count: {model.experts.count}", ("null",), target)
+    if model.registers:
+        yield _refused("model.registers", str(model.registers), ("0",), target)
     if model.encoder_mix != "last":
         yield _refused("model.encoder_mix", model.encoder_mix, ("last",), target)
     if model.qk_norm:

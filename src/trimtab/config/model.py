@@ -111,6 +111,10 @@ class EncoderDecoderModel(ModelSettings):
     transparent attention, arXiv 1808.07561) or are any numbers (`free`). The weights are in `health.jsonl`, as
     `encoder_mix`."""
 
+    registers: int = Field(default=0, ge=0, le=64)
+    """Learned vectors before each source, which the encoder reads as further tokens and which are dropped after its
+    last layer: a place for attention that wants to take nothing (arXiv 2309.16588)."""
+
     mup_base_dim: int | None = Field(default=None, ge=8, le=65536)
     """Width of a smaller model whose learning rate this one takes over: muP (arXiv 2203.03466, table 8). It sets
     `learning_rate_multipliers` by dim / mup_base_dim, so that the best learning rate does not depend on dim. Keep

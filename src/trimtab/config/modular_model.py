@@ -134,6 +134,14 @@ class ModularModel(EncoderDecoderModel):
                 allowed="null",
                 fix="remove it",
             )
+        if self.registers:
+            raise refused(
+                "registers",
+                "the encoders of a modular model begin with components of several directions",
+                got=str(self.registers),
+                allowed="0",
+                fix="remove it",
+            )
         if self.encoder_mix != "last":
             raise refused(
                 "encoder_mix",

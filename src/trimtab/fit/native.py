@@ -86,6 +86,7 @@ def refuse_unplanned(model: Model) -> None:
         f"norm_position: {model.norm_position}": model.norm_position in ("sandwich", "none"),
         "rezero: true": model.rezero,
         "experts": model.experts is not None,
+        "registers": isinstance(model, EncoderDecoderModel) and model.registers > 0,
         "encoder_mix": isinstance(model, EncoderDecoderModel) and model.encoder_mix != "last",
         **{
             f"positions: {each.kind}": True

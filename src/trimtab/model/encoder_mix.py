@@ -4,7 +4,7 @@ Source: Bapna et al. 2018, "Training deeper neural machine translation models wi
 1808.07561, section 3.1. Liu et al. 2021, arXiv 2012.14768, look at which layers such decoders come to read.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -45,6 +45,7 @@ def mix_weights(model: nn.Module) -> dict[str, float]:
     return found
 
 
-def side_by_side(outputs: Iterable[Tensor], norm: nn.Module) -> Float[Tensor, "sources width"]:
-    """The outputs of all layers, each through the encoder's last norm, so that their weights can be compared."""
-    return torch.cat([norm(each) for each in outputs], dim=1)
+def side_by_side(outputs: Sequence[Tensor], norm: nn.Module) -> Float[Tensor, "sources width"]:
+    """The outputs of some layers, each through the encoder's last norm, so that their weights can be compared."""
+    normed = [norm(each) for each in outputs]
+    return normed[0] if len(normed) == 1 else torch.cat(normed, dim=1)
