@@ -222,3 +222,17 @@ def test_a_language_model_takes_other_positions_too():
     taken(new, old)
     assert torch.equal(new.target_positions.absolute.weight, old.target_positions.weight)
     assert torch.equal(new.decoder.blocks[0].attention.qkv.weight, old.decoder.blocks[0].attention.qkv.weight)
+
+
+def test_positions_that_fade_begin_as_the_run_that_is_started_from():
+    old = build(positions="sinusoidal").eval()
+    new = other(
+        positions="sinusoidal+t5", warm_start="RUN", warm_start_positions="other", absolute_fade="5 steps"
+    )
+    taken(new.eval(), old)
+    new.source_positions.relative.weight.data.zero_()
+    new.target_positions.relative.weight.data.zero_()
+    torch.testing.assert_close(logits(new, SOURCES, TARGETS), logits(old, SOURCES, TARGETS))
+    last = other(positions="t5", warm_start="RUN", warm_start_positions="other")
+    taken(last, new)
+    assert torch.equal(last.source_positions.weight, new.source_positions.relative.weight)

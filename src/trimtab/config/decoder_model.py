@@ -8,9 +8,10 @@ from trimtab.config.experts import Experts, check_experts
 from trimtab.config.layer_parts import Activation, NormPosition, check_norms
 from trimtab.config.model_settings import ModelSettings
 from trimtab.config.positions import PLAIN_THETA, PositionKind, PositionSettings, position_settings
-from trimtab.config.presets import check_heads, check_rotation, filled_from_preset
+from trimtab.config.presets import check_fade, check_heads, check_rotation, filled_from_preset
 from trimtab.config.rope_scaling import RopeScaling
 from trimtab.config.settings import refused
+from trimtab.units import Duration
 
 DecoderPreset = Literal["tiny", "small", "base", "big"]
 
@@ -121,6 +122,10 @@ class DecoderModel(ModelSettings):
     """Whether `positions` must be those of the run in `warm_start`. With `other`, the new model takes what weights both
     have, begins the rest anew, and has to learn its new positions: sines can be replaced by rotary positions in little
     training (arXiv 2408.11382). To do it in two steps, continue with `sinusoidal+rotary` first."""
+    absolute_fade: Duration | None = None
+    """With combined positions, such as `sinusoidal+rotary`: over so many steps the absolute ones are multiplied by a
+    number that falls in a line from 1 to 0, so that the relative ones are left. It replaces the positions of a run in
+    `warm_start` gradually; `warm_start_positions: other` alone does it at once. By default they stay."""
     warm_start_sha256: str | None = None
     """SHA-256 of these weights. The run fills it in when it starts, so that its recipe records what it started from. If
     it is set, the weights must match."""
@@ -142,6 +147,7 @@ class DecoderModel(ModelSettings):
         width = self.dim if self.head_size is None else self.head_size * self.heads
         check_heads(width, self.heads, self.kv_heads)
         check_norms(self.norm_position, rezero=self.rezero)
+        check_fade(self.absolute_fade, self.all_position_settings)
         check_experts(self.experts, dim=self.dim, feed_forward=(self.feed_forward,))
         return self
 

@@ -9,9 +9,15 @@ from pydantic import Field, field_validator, model_validator
 from trimtab.config.experts import Experts, check_experts
 from trimtab.config.layer_parts import Activation, NormPosition, check_norms
 from trimtab.config.model_settings import ModelSettings
-from trimtab.config.positions import EncoderPositions, PositionKind, PositionSettings, position_settings
-from trimtab.config.presets import check_heads, check_rotation, filled_from_preset
+from trimtab.config.positions import (
+    EncoderPositions,
+    PositionKind,
+    PositionSettings,
+    position_settings,
+)
+from trimtab.config.presets import check_fade, check_heads, check_rotation, filled_from_preset
 from trimtab.config.settings import refused
+from trimtab.units import Duration
 
 Preset = Literal["tiny", "small", "base", "big"]
 
@@ -130,6 +136,10 @@ class EncoderDecoderModel(ModelSettings):
     """Whether `positions` must be those of the run in `warm_start`. With `other`, the new model takes what weights both
     have, begins the rest anew, and has to learn its new positions: sines can be replaced by rotary positions in little
     training (arXiv 2408.11382). To do it in two steps, continue with `sinusoidal+rotary` first."""
+    absolute_fade: Duration | None = None
+    """With combined positions, such as `sinusoidal+rotary`: over so many steps the absolute ones are multiplied by a
+    number that falls in a line from 1 to 0, so that the relative ones are left. It replaces the positions of a run in
+    `warm_start` gradually; `warm_start_positions: other` alone does it at once. By default they stay."""
     warm_start_sha256: str | None = None
     """SHA-256 of these weights. The run fills it in when it starts, so that its recipe records what it started from. If
     it is set, the weights must match."""
@@ -163,6 +173,7 @@ class EncoderDecoderModel(ModelSettings):
         if self.dim % 2:
             raise ValueError(f"dim: got {self.dim}; allowed is an even number")
         check_norms(self.norm_position, rezero=self.rezero)
+        check_fade(self.absolute_fade, self.all_position_settings)
         widths = self.encoder.feed_forward, self.decoder.feed_forward
         check_experts(self.experts, dim=self.dim, feed_forward=widths)
         self._check_side(self.encoder, "encoder")

@@ -134,6 +134,14 @@ class ModularModel(EncoderDecoderModel):
                 allowed="null",
                 fix="remove it",
             )
+        if self.absolute_fade is not None:
+            raise refused(
+                "absolute_fade",
+                "the positions of a modular model belong to all its directions",
+                got=str(self.absolute_fade),
+                allowed="nothing",
+                fix="remove it",
+            )
         if self.registers:
             raise refused(
                 "registers",
@@ -188,7 +196,15 @@ class ModularModel(EncoderDecoderModel):
         same = {
             name: getattr(self, name)
             for name in EncoderDecoderModel.model_fields
-            if name not in ("kind", "preset", "warm_start", "warm_start_sha256", "warm_start_positions")
+            if name
+            not in (
+                "kind",
+                "preset",
+                "warm_start",
+                "warm_start_sha256",
+                "warm_start_positions",
+                "absolute_fade",
+            )
         }
         tied = self.tie_embeddings
         if tied == "all" and self.tables(route.source) != self.tables(route.target):

@@ -14,6 +14,7 @@ from trimtab.model.encoder_mix import EncoderMix, side_by_side
 from trimtab.model.init import init_weights
 from trimtab.model.norm import zero_gains
 from trimtab.model.positions.build import Sizes, build_positions
+from trimtab.model.positions.combined import can_fade
 from trimtab.model.positions.kind import Positions
 from trimtab.model.sequence_layout import SequenceLayout, sequence_layout
 from trimtab.model.source_factors import FactorSize, SourceFactors
@@ -69,6 +70,8 @@ class EncoderDecoder(Transformer):
         self.source_registers = nn.Embedding(config.registers, config.dim) if config.registers else None
         init_weights(self, config, seed=seed)
         self.begins_zero = zero_gains(self)
+        if config.absolute_fade is not None:
+            can_fade(self)
 
     def forward(self, pack: PackedBatch) -> Float[Tensor, "target_tokens dim"]:
         """The hidden vector from which each label is predicted, `output_matrix @ hidden` being its logits."""

@@ -23,12 +23,14 @@ MAY_DIFFER = {
     "warm_start",
     "warm_start_sha256",
     "warm_start_positions",
+    "absolute_fade",
     "prefix",
     "residual",
     "mup_base_dim",
 }
 """Settings that may differ, besides every dropout: they change no weight, or only which matrix is read."""
 POSITIONS = ("positions", "decoder_positions")
+SIDE_POSITIONS = ("source_positions", "target_positions")
 VECTORS = ".attention.relative."
 """In the names of vectors that layers have by distance."""
 SIDES = ("heads", "kv_heads", "feed_forward")
@@ -100,20 +102,20 @@ def with_positions_of(
 ) -> dict[str, Tensor]:
     """The old weights without those of positions that the new model lacks, under the names that it has for those that
     both have, and with its first weights for the others."""
-    moved = dict(found)
-    for side in ("source_positions", "target_positions"):
+    begun = {
+        name: tensor for name, tensor in here.items() if VECTORS in name or name.startswith(SIDE_POSITIONS)
+    }
+    kept = {name: tensor for name, tensor in found.items() if not name.startswith(SIDE_POSITIONS)}
+    kept = {name: tensor for name, tensor in kept.items() if VECTORS not in name or name in here}
+    for side in SIDE_POSITIONS:
         before, after = (names_of_positions(each, side) for each in (old, model))
-        own = {name: moved.pop(name) for name in before.values() if name in moved}
-        moved |= {after[kind]: own[name] for kind, name in before.items() if kind in after and name in own}
-    kept = {name: tensor for name, tensor in moved.items() if VECTORS not in name or name in here}
-    new = {*names_of_positions(model, "source_positions").values()}
-    new |= {*names_of_positions(model, "target_positions").values()}
-    begun = {name: tensor for name, tensor in here.items() if VECTORS in name or name in new}
+        both = (kind for kind in before.keys() & after.keys() if before[kind] in found)
+        kept |= {after[kind]: found[before[kind]] for kind in both}
     return {**begun, **kept}
 
 
 def names_of_positions(model: Started, side: str) -> dict[str, str]:
-    """By the kind of positions of a side that have a table of weights, what it is called."""
+    """By the kind of positions of a side, what a table of weights of it is called."""
     settings = model.config.all_position_settings[0 if side == "source_positions" else -1]
     if not hasattr(model, side):
         return {}
