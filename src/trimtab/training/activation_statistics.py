@@ -12,6 +12,7 @@ from trimtab.finding import Finding
 from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, SelfAttention
 from trimtab.model.feed_forward import FeedForward
 from trimtab.model.positions.shaw import Relative, scores_by_distance
+from trimtab.training.position_use import position_use
 from trimtab.watch.activations import Activations, activations, out_of_bounds
 from trimtab.watch.attention import (
     Attention,
@@ -60,6 +61,8 @@ class ActivationStatistics:
     """Largest attention logit by attention."""
     shares: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
     """By attention and head, see `watch.attention.Attention`."""
+    positions: dict[str, float] = field(default_factory=dict[str, float])
+    """See `training.position_use`."""
 
     @property
     def scores(self) -> dict[str, float]:
@@ -97,7 +100,7 @@ def watching(model: nn.Module, *, sentences: int) -> Generator[list[ActivationSt
         return
     with ExitStack() as outer:
         open_now = outer.enter_context(ExitStack())
-        read = 0
+        read, asked = 0, False
 
         def before(module: Any, given: Any) -> None:
             nonlocal read
@@ -106,7 +109,11 @@ def watching(model: nn.Module, *, sentences: int) -> Generator[list[ActivationSt
                 found.append(open_now.enter_context(one_pass(module, given[0])))
 
         def after(module: nn.Module, given: Any, hidden: Any) -> None:
+            nonlocal asked
             open_now.close()
+            if found and not asked:
+                asked = True  # before it, since these passes come here too
+                found[0].positions.update(position_use(module, given[0]))
 
         outer.callback(model.register_forward_pre_hook(before).remove)
         outer.callback(model.register_forward_hook(after).remove)

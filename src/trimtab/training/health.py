@@ -137,6 +137,7 @@ class HealthCheck:
         found = {"update_ratios": self.ratios.medians()}
         if self.inside is not None and self.steps_of_look == self.steps:
             found["rms_by_depth"] = self.inside.activations.left
+            found["position_use"] = self.inside.positions
         found["encoder_mix"] = mix_weights(self.model)
         found["expert_load"] = self.loads
         return {
