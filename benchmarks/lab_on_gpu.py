@@ -107,7 +107,7 @@ def take(paths, runs):
 def pack(args):
     take(args.results, args.runs)
     with tarfile.open(args.out, "w:gz") as tar:
-        for path in ("src", "experiments", "benchmarks/lab_on_gpu.py"):
+        for path in ("src", "experiments", "benchmarks/lab_on_gpu.py", "benchmarks/parts_speed.py"):
             tar.add(ROOT / path, f"trimtab/{path}", filter=without_caches)
         for path in sorted(args.runs.glob("*.json")):
             tar.add(path, f"trimtab/{RUNS}/{path.name}")

@@ -24,11 +24,15 @@ from typing import get_args
 import torch
 import torch.nn.functional as F
 
-from trimtab.config.layer_parts import Activation, NormPosition
-from trimtab.config.model import EncoderDecoderModel
-from trimtab.config.positions import EncoderPositions
-from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.types import PackedBatch, Stream
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "site")]  # as benchmarks/lab_on_gpu.py packs them
+
+from trimtab.config.layer_parts import Activation, NormPosition  # noqa: E402
+from trimtab.config.model import EncoderDecoderModel  # noqa: E402
+from trimtab.config.positions import EncoderPositions  # noqa: E402
+from trimtab.model.encoder_decoder import EncoderDecoder  # noqa: E402
+from trimtab.model.experts import router_losses  # noqa: E402
+from trimtab.types import PackedBatch, Stream  # noqa: E402
 
 IDS, LONGEST, MEAN = 16000, 128, 27
 WARM_UP, FEWEST = 3, 5
@@ -50,6 +54,13 @@ def parts():
     yield "norm: rms", {"norm": "rms"}
     yield "qk_norm", {"qk_norm": True}
     yield "bias: false", {"bias": False}
+    yield "registers: 4", {"registers": 4}
+    yield "encoder_mix: softmax", {"encoder_mix": "softmax"}
+    yield (
+        "experts: 8, 2 active, each half as wide",
+        {"experts": {"count": 8, "active": 2}, "feed_forward": None},
+    )
+    yield "experts: 8, 1 active", {"experts": {"count": 8, "active": 1}}
     for each in get_args(Activation):
         if each not in (plain.activation, "swish"):
             yield f"activation: {each}", {"activation": each}
@@ -107,6 +118,9 @@ def main():
 
 def measured(args, changes, batches, *, until):
     """Milliseconds of a step, tokens a second, and the largest memory in use."""
+    plain = EncoderDecoderModel(preset=args.preset)
+    if "feed_forward" in changes:  # so that two active experts compute what the one block does
+        changes = {**changes, "feed_forward": plain.feed_forward // 2}
     config = EncoderDecoderModel(preset=args.preset, **changes)
     torch.manual_seed(0)
     model = EncoderDecoder(config, num_ids=IDS, max_positions=LONGEST, seed=1).to(args.device)
@@ -124,7 +138,8 @@ def measured(args, changes, batches, *, until):
             hidden = model(batch)
             logits = F.linear(hidden, model.output_matrix)
         loss = F.cross_entropy(logits.float(), batch.labels)
-        loss.backward()
+        routers = router_losses(model)
+        (loss if routers is None else loss + routers).backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         return loss
