@@ -2,13 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from trimtab.model.attention_cached import hidden_by
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.positions.kind import PositionInputs
 from trimtab.model.positions.shaw import Relative, attend_biased
@@ -32,7 +30,10 @@ class Reach:
 def attention_of(place: Place, model: EncoderDecoder, dtype: torch.dtype) -> AttendAncestors:
     """By a kernel where the place is made for it, else by gathering keys and values."""
     if not place.by_kernel:
-        return partial(attend_ancestors, reach=reach_of(place), bias=bias_of(place, model, dtype))
+        reach, bias = reach_of(place), bias_of(place, model, dtype)
+        return lambda queries, keys, values, relative: attend_ancestors(
+            queries, keys, values, reach, relative if bias is None else bias
+        )
     from trimtab.model.static.kernel import attend_by_kernel  # late: needs Triton
 
     def attend(queries: Tensor, keys: Tensor, values: Tensor, relative: Relative | None) -> Tensor:
@@ -74,10 +75,8 @@ def attend_ancestors(
     queries: Float[Tensor, "hypotheses heads size"],
     keys: Float[Tensor, "rows width room kv_heads size"],
     values: Float[Tensor, "rows width room kv_heads size"],
-    relative: Relative | None = None,
-    *,
     reach: Reach,
-    bias: Float[Tensor, "1 kv_heads group room"] | None = None,
+    bias: Float[Tensor, "1 kv_heads group room"] | Relative | None = None,
 ) -> Float[Tensor, "hypotheses heads_times_size"]:
     """Any device and precision. Heads of queries that share one of keys are asked as further queries of it."""
     kept, size = keys.shape[3:]
@@ -89,5 +88,4 @@ def attend_ancestors(
         for slots in (keys, values)
     ]
     grouped = queries.unflatten(1, (kept, -1))
-    mask = reach.seen if bias is None else hidden_by(bias, reach.seen)
-    return attend_biased(grouped, *gathered, seen=mask, bias=relative).flatten(1)
+    return attend_biased(grouped, *gathered, seen=reach.seen, bias=bias).flatten(1)
