@@ -6,7 +6,6 @@ import torch
 from tests.model.test_encoder_decoder import SOURCES, TARGETS, build, logits
 from tests.streams import pack_of
 from trimtab.config.decoder_model import DecoderModel
-from trimtab.config.experts import Experts
 from trimtab.model.experts import (
     MixtureOfExperts,
     build_feed_forward,
@@ -136,10 +135,3 @@ def test_an_expert_that_is_a_copy_of_the_block_makes_the_same_model():
     assert {mixed.role_of(name) for name, _ in mixed.named_parameters() if ".feed_forward." in name} == {
         "hidden"
     }
-
-
-def test_more_active_experts_than_there_are_is_refused():
-    with pytest.raises(ValueError, match="more than there are experts"):
-        Experts(count=2, active=3)
-    with pytest.raises(ValueError, match="multiple of 8"):
-        build(experts={"count": 2}, feed_forward=44)

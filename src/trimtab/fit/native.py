@@ -76,8 +76,12 @@ def not_planned(model: Model) -> InputError:
 
 def refuse_unplanned(model: Model) -> None:
     """Raises InputError for parts of layers whose memory was not measured."""
+    reads_source: list[str] = []
     match model:
-        case EncoderDecoderModel() | DecoderModel() | EncoderModel():
+        case EncoderDecoderModel():
+            reads_source += ["encoder_mix"] if model.encoder_mix != "last" else []
+            reads_source += ["registers"] if model.registers else []
+        case DecoderModel() | EncoderModel():
             pass
         case _:
             return
@@ -86,8 +90,7 @@ def refuse_unplanned(model: Model) -> None:
         f"norm_position: {model.norm_position}": model.norm_position in ("sandwich", "none"),
         "rezero: true": model.rezero,
         "experts": model.experts is not None,
-        "registers": isinstance(model, EncoderDecoderModel) and model.registers > 0,
-        "encoder_mix": isinstance(model, EncoderDecoderModel) and model.encoder_mix != "last",
+        **dict.fromkeys(reads_source, True),
         **{
             f"positions: {each.kind}": True
             for each in positions

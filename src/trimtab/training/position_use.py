@@ -61,8 +61,14 @@ def position_use(model: nn.Module, batch: PackedBatch) -> dict[str, float]:
     """By how many nats a target the loss of a batch rises without absolute and without relative positions, as far as
     the model has them, and the mean cosine between its vectors and those of the same texts `SHIFT` tokens later. Empty
     for models without positions of this package. The model must be in evaluation."""
-    if not isinstance(model, EncoderDecoder | DecoderOnly):
-        return {}
+    match model:
+        case EncoderDecoder() | DecoderOnly():
+            return _position_use(model, batch)
+        case _:
+            return {}
+
+
+def _position_use(model: EncoderDecoder | DecoderOnly, batch: PackedBatch) -> dict[str, float]:
     hidden = model(batch)
     found = {
         f"loss_without_{part}": loss_of(model, batch, **{part: False}) - loss_of(model, batch)
