@@ -81,9 +81,10 @@ def main():
     parser.add_argument("--seconds", type=float, default=230)
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--only", default="", help="measure the parts alone whose names contain this")
     args = parser.parse_args()
     begun = time.perf_counter()
-    chosen = [*parts()]
+    chosen = [each for each in parts() if args.only in each[0]]
     half = len(chosen) // 2
     queue = [
         ("default", DEFAULT), *chosen[:half], ("default, again", DEFAULT), *chosen[half:], ("default, last", DEFAULT)
