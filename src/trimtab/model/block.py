@@ -72,7 +72,7 @@ class SelfAttention(nn.Module):
         """The same with attention by a function that is passed in, such as one with a cache of keys and values."""
         mixed = attend(*self.project(x, rotary))
         if rotary is not None and rotary.values:
-            mixed = rotary.rotate_back(mixed.view(len(x), self.heads, self.size))
+            mixed = rotary.rotate_back(mixed.view(x.shape[0], self.heads, self.size))
         return self.out(mixed.flatten(1))
 
     def added(self, positions: PositionInputs) -> Tensor | Relative | None:
