@@ -113,6 +113,7 @@ def test_routers_add_to_the_objective_in_training_alone():
     assert router_losses(build()) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recompute", ["feed_forward", "block"])
 def test_layers_that_are_computed_again_have_the_same_gradients(recompute):
     gradients = []

@@ -80,5 +80,5 @@ def test_a_sub_layer_with_one_norm_has_it_and_no_more():
 
 def test_the_norm_of_what_a_sub_layer_adds_begins_smaller_in_a_deeper_model():
     two, eight = (build_decoder(norm_position="sandwich", layers=layers) for layers in (2, 8))
-    last = [float(model.decoder.blocks[0].norm_attention.last.weight[0]) for model in (two, eight)]
+    last = [model.decoder.blocks[0].norm_attention.last.weight[0].item() for model in (two, eight)]
     assert last == pytest.approx([0.5, 0.25])

@@ -41,7 +41,6 @@ FEW_TRANSLATORS = [
 """Of the quick suite; between them they have most parts."""
 FEW_LANGUAGE_MODELS = [
     {"positions": "sinusoidal+shaw", "norm_position": "sandwich", "activation": "leaky_relu"},
-    {"positions": "rotary_qkv", "norm_position": "none", "rezero": True},
     {"experts": {"count": 4, "active": 1}},
 ]
 LAYERS = [
@@ -61,6 +60,7 @@ TRANSLATORS = [
 LANGUAGE_MODELS = [
     *({"positions": each} for each in KINDS),
     *({**each, "norm": "layer"} for each in LAYERS),
+    {"positions": "rotary_qkv", "norm_position": "none", "rezero": True},
     *FEW_LANGUAGE_MODELS,
 ]
 
