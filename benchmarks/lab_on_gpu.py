@@ -1,11 +1,12 @@
 """Runs the experiments on a machine with a GPU and without a checkout or a network, over as many calls as it takes.
 
-    python benchmarks/lab_on_gpu.py pack lab.tgz [RESULT ...] [--wheels DIR]
+    python benchmarks/lab_on_gpu.py pack lab.tgz [RESULT ...] [--wheels DIR] [--only NAME]
     tar xf lab.tgz && cd trimtab && python benchmarks/lab_on_gpu.py run [NAME ...] --out lab.json --minutes 9 --jobs 10
     python benchmarks/lab_on_gpu.py unpack lab.json [RESULT ...]
 
 `pack` takes what the other machine needs: the code, the corpora that the experiments read, the records of runs made
-before (runs/lab, the results beside the experiments, and files that `run` wrote), and packages from a folder of wheels.
+before (runs/lab, the results beside the experiments, and files that `run` wrote), and packages from a folder of wheels;
+`--only`, which may be repeated, leaves out the corpora of other experiments.
 `run` trains there what is missing, best value first (ORDER), writes `--out` after each run, whole or not at all, and
 ends by itself after `--minutes`; the next call continues. `unpack` puts the records into runs/lab and finished results
 beside their experiments. `run --scale tiny --device cpu --seeds 2` tries it without a GPU.
@@ -45,11 +46,11 @@ ORDER = (
     "plain_sgd", "warm_up", "vocabulary_size",
     # A reference of their own: 10 runs a verdict, then more, or longer ones.
     "qk_norm", "averaging_at_a_constant_rate", "encoder_decoder", "relative_positions_collapse", "neftune",
-    "norm_position",
+    "norm_position", "position_schemes_en_ja", "position_schemes_en_de", "position_screen",
 )  # fmt: skip
 """Most verdicts for the time first."""
-SLOW = ("alibi", "t5")
-"""Arms whose positions need padded rows: they take ten times as long, and leave the GPU to others meanwhile."""
+SLOW = ("alibi", "shaw", "t5")
+"""How arms begin whose positions need padded rows: they take ten times as long, and leave the GPU to others."""
 
 
 def main():
@@ -58,6 +59,7 @@ def main():
     packing = commands.add_parser("pack")
     packing.add_argument("out", type=Path)
     packing.add_argument("--wheels", type=Path)
+    packing.add_argument("--only", action="append", default=[])
     packing.set_defaults(call=pack)
     running = commands.add_parser("run")
     running.add_argument("--out", type=Path, required=True)
@@ -105,7 +107,7 @@ def take(paths, runs):
 def pack(args):
     take(args.results, args.runs)
     with tarfile.open(args.out, "w:gz") as tar:
-        for path in ("src", "experiments", "benchmarks/lab_on_gpu.py"):
+        for path in ("src", "experiments", "benchmarks/lab_on_gpu.py", "benchmarks/parts_speed.py"):
             tar.add(ROOT / path, f"trimtab/{path}", filter=without_caches)
         for path in sorted(args.runs.glob("*.json")):
             tar.add(path, f"trimtab/{RUNS}/{path.name}")
@@ -113,7 +115,7 @@ def pack(args):
         info = tarfile.TarInfo("trimtab/COMMIT")
         info.size = len(text)
         tar.addfile(info, io.BytesIO(text))
-        for path in sorted(corpora()):
+        for path in sorted(corpora(args.only)):
             tar.add(path, os.path.normpath(Path("trimtab") / os.path.relpath(path, ROOT)))
         for wheel in sorted(args.wheels.glob("*.whl")) if args.wheels else []:
             with zipfile.ZipFile(wheel) as opened:
@@ -125,10 +127,10 @@ def pack(args):
     return 0
 
 
-def corpora():
-    """The files that the recipes of the experiments read, with real paths."""
+def corpora(only):
+    """The files that the recipes of the experiments read, all or `only` some, with real paths."""
     found = set()
-    for loaded in with_arms():
+    for loaded in (each for each in with_arms() if not only or each.name in only):
         for arm in loaded.experiment.arms:
             recipe, overrides = recipe_of(loaded, arm)
             for files in resolve_paths(load_recipe(recipe, overrides)).data.files_by_key.values():
@@ -152,7 +154,7 @@ def run(args):
         parallel=args.jobs,
         device=args.device,
         budget_s=None if args.minutes is None else 60 * args.minutes,
-        first=SLOW,
+        first=tuple(arm for each in chosen for arm in each.experiment.arms if arm.startswith(SLOW)),
         cache=args.runs,
         out=results,
     )

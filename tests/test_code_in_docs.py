@@ -70,7 +70,7 @@ def completed(tree, task):
     rest = REST[task]
     model = tree.get("model", rest.get("model"))
     if model is not None and model.get("warm_start"):  # the sizes are those of a run that is not here
-        model = {"preset": "tiny", **model, "warm_start": None}
+        model = {"preset": "tiny", **model, "warm_start": None, "warm_start_positions": "same"}
     whole = {"task": task, "length": "90000 steps", **rest, **tree, "model": model}
     whole["data"] = {**rest.get("data", {}), **tree.get("data", {})}
     return {key: value for key, value in whole.items() if value is not None}

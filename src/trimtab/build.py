@@ -9,7 +9,9 @@ import torch
 from torch import nn
 
 from trimtab.choices import resolve_auto
+from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.freezing import patterns_of, stages_of
+from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.run import Recipe
 from trimtab.data.data_stream import DataStream
 from trimtab.data.ledger import Ledger
@@ -20,6 +22,7 @@ from trimtab.errors import input_error
 from trimtab.model.freeze import Unfreezing, freeze
 from trimtab.model.lora import add_lora, lengths_of_rows, narrow_frozen
 from trimtab.model.modular.modular import Modular
+from trimtab.model.positions.combined import Fading
 from trimtab.run_clock import RunClock, StopRule
 from trimtab.step.clip.build import build_clip
 from trimtab.step.clip.component import Components
@@ -263,6 +266,11 @@ def build_stepper(
     if stages := stages_of(recipe.freeze):  # behind the optimizer, which holds what is trained later too
         stepper.unfreezing = Unfreezing(model, stages)
         stepper.train_weights_of(0)
+    match recipe.model:
+        case EncoderDecoderModel() | DecoderModel() if recipe.model.absolute_fade is not None:
+            stepper.fading = Fading(model, over=recipe.model.absolute_fade.steps)
+        case _:
+            pass
     return stepper
 
 

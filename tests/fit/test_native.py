@@ -246,3 +246,28 @@ def test_modular_models_have_as_many_parameters(changes):
     frozen = with_frozen(shape, ["encoder.*", "decoder.de.*"])
     freeze(real, ("encoder.*", "decoder.de.*"))
     assert frozen.trained == numbers(real, trained=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"positions": "sinusoidal+shaw"}, "positions: shaw"),
+        ({"norm_position": "none", "rezero": True}, "norm_position: none and rezero: true"),
+        ({"experts": {"count": 4}, "registers": 2}, "experts and registers"),
+        ({"encoder_mix": "free"}, "encoder_mix"),
+    ],
+    ids=str,
+)
+def test_parts_whose_memory_was_not_measured_are_refused_by_name(changes, named):
+    model = EncoderDecoderModel(preset="tiny", **changes)
+    with pytest.raises(InputError) as raised:
+        shape_of(model, Vocabulary(1000, 1000), max_tokens=64)
+    (problem,) = raised.value.problems
+    assert {*problem.got.split(" and ")} == {*named.split(" and ")}
+
+
+def test_combined_positions_are_counted_each():
+    model = EncoderDecoderModel(preset="tiny", positions="learned+t5")
+    built = EncoderDecoder(model, num_ids=1000, max_positions=64, seed=1)
+    shape = shape_of(model, Vocabulary(1000, 1000), max_tokens=64)
+    assert shape.parameters == built.num_parameters()

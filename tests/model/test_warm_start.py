@@ -172,3 +172,67 @@ def test_a_language_model_cannot_start_from_a_translator_and_is_told_so_once():
         taken(build_decoder(), build())
     (problem,) = raised.value.problems
     assert (problem.got, problem.allowed) == ("decoder", "encoder_decoder, as in RUN@5")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("sinusoidal", "rotary"),
+        ("learned", "learned+shaw"),
+        ("learned+t5", "t5"),
+        ("shaw", "sinusoidal+shaw"),
+        ("shaw", "rotary_qkv"),
+    ],
+)
+def test_other_positions_take_what_both_have_and_begin_the_rest_anew(before, after):
+    old = build(positions=before)
+    first = other(positions=after, warm_start="RUN", warm_start_positions="other")
+    new = taken(other(positions=after, warm_start="RUN", warm_start_positions="other"), old)
+    assert torch.equal(new.decoder.blocks[1].cross.kv.weight, old.decoder.blocks[1].cross.kv.weight)
+    had = {
+        name.replace(".absolute", "").replace(".relative.weight", ".weight"): each
+        for name, each in old.state_dict().items()
+    }
+    begun = dict(first.named_parameters())
+    kinds = set(before.split("+"))
+    for name, weight in new.named_parameters():
+        plain = name.replace(".absolute", "").replace(".relative.weight", ".weight")
+        is_vector, is_table = ".attention.relative." in name, "positions" in name
+        taken_over = not (is_vector or is_table) or (
+            "shaw" in kinds if is_vector else bool({"learned", "t5"} & kinds & set(after.split("+")))
+        )
+        rows = 90 if name == "embedding.weight" else len(weight)
+        assert torch.equal(weight[:rows], (had[plain] if taken_over else begun[name])[:rows]), name
+
+
+def test_the_model_with_new_positions_still_has_to_say_so_and_the_rest_must_be_the_same():
+    old = build()
+    with pytest.raises(InputError, match=r"model.positions: differs"):
+        taken(other(positions="rotary", warm_start="RUN"), old)
+    with pytest.raises(InputError) as raised:
+        taken(
+            other(positions="rotary", warm_start="RUN", warm_start_positions="other", activation="gelu"), old
+        )
+    assert [each.what.partition(":")[0] for each in raised.value.problems] == ["model.activation"]
+
+
+def test_a_language_model_takes_other_positions_too():
+    old = build_decoder(positions="learned")
+    new = build_decoder(positions="learned+rotary", warm_start="RUN", warm_start_positions="other")
+    taken(new, old)
+    assert torch.equal(new.target_positions.absolute.weight, old.target_positions.weight)
+    assert torch.equal(new.decoder.blocks[0].attention.qkv.weight, old.decoder.blocks[0].attention.qkv.weight)
+
+
+def test_positions_that_fade_begin_as_the_run_that_is_started_from():
+    old = build(positions="sinusoidal").eval()
+    new = other(
+        positions="sinusoidal+t5", warm_start="RUN", warm_start_positions="other", absolute_fade="5 steps"
+    )
+    taken(new.eval(), old)
+    new.source_positions.relative.weight.data.zero_()
+    new.target_positions.relative.weight.data.zero_()
+    torch.testing.assert_close(logits(new, SOURCES, TARGETS), logits(old, SOURCES, TARGETS))
+    last = other(positions="t5", warm_start="RUN", warm_start_positions="other")
+    taken(last, new)
+    assert torch.equal(last.source_positions.weight, new.source_positions.relative.weight)

@@ -4,11 +4,14 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from trimtab.config.experts import Experts, check_experts
+from trimtab.config.layer_parts import Activation, NormPosition, check_norms
 from trimtab.config.model_settings import ModelSettings
 from trimtab.config.positions import PLAIN_THETA, PositionKind, PositionSettings, position_settings
-from trimtab.config.presets import check_heads, check_rotation, filled_from_preset
+from trimtab.config.presets import check_fade, check_heads, check_rotation, filled_from_preset
 from trimtab.config.rope_scaling import RopeScaling
 from trimtab.config.settings import refused
+from trimtab.units import Duration
 
 DecoderPreset = Literal["tiny", "small", "base", "big"]
 
@@ -50,10 +53,13 @@ class DecoderModel(ModelSettings):
     attention_dropout: float = Field(default=0.0, ge=0, le=0)
     """Only 0, because no fast kernel supports it (decision 0004)."""
     positions: PositionKind = "rotary"
-    """How the model encodes the position of a token: rotation of queries and keys (RoFormer, arXiv 2104.09864), learned
-    vectors or sines added to the embeddings (arXiv 1706.03762, section 3.5), a penalty on attention scores by distance
-    (ALiBi, arXiv 2108.12409; it uses padded rows, which are slower on a GPU), or only the number of preceding tokens
-    (arXiv 2203.16634)."""
+    """How the model encodes the position of a token: `rotary`, rotation of queries and keys (RoFormer, arXiv
+    2104.09864), or `rotary_qkv`, of values too (GTA, arXiv 2310.10375); learned vectors or sines added to the
+    embeddings (arXiv 1706.03762, section 3.5); a penalty on attention scores by distance (ALiBi, arXiv 2108.12409);
+    `t5`, a learned bias on them (arXiv 1910.10683, section 2.1); `shaw`, learned vectors by distance, added to keys and
+    values in each layer (arXiv 1803.02155); or only the number of preceding tokens (arXiv 2203.16634). `alibi`, `t5`
+    and `shaw` use padded rows, which are slower on a GPU. Names joined by `+` use absolute positions and relative ones
+    together (arXiv 2212.05830)."""
     rope_theta: float = Field(default=PLAIN_THETA, ge=2, le=1e9)
     """The wavelengths of rotary positions range from 2π to nearly 2π times this; use a larger value for longer
     texts."""
@@ -64,16 +70,24 @@ class DecoderModel(ModelSettings):
     norm_epsilon: float | None = Field(default=None, gt=0, le=1e-2)
     """Added to the mean square (or the variance) before the root in each norm; by default 1e-6 for `rms` and 1e-5 for
     `layer`. Pretrained models bring their own."""
-    norm_position: Literal["before", "after", "b2t"] = "before"
-    """Before each sub-layer, which trains at any depth; after the addition as in the original transformer; or `b2t`:
-    after it, with the input of each layer added once more before its last norm (bottom-to-top connection, arXiv
-    2206.00330, section 4), so that deep models train."""
+    norm_position: NormPosition = "before"
+    """Before each sub-layer, which trains at any depth; after the addition as in the original transformer; `b2t`: after
+    it, with the input of each layer added once more before its last norm (bottom-to-top connection, arXiv 2206.00330,
+    section 4), so that deep models train; `sandwich`: before each sub-layer, and of what it adds (arXiv 2105.13290,
+    section 2.4); or `none`, which needs `rezero`. A stack ends in a norm with before, sandwich and none."""
+    rezero: bool = False
+    """Multiplies what each sub-layer adds by a trained number that begins at zero, so that a layer begins as the
+    identity (ReZero, arXiv 2003.04887, equation 3). With `norm_position: none` there are no norms in the layers, as in
+    the paper."""
     qk_norm: bool = False
     """RMSNorm on the queries and keys of each head before rotation, with one gain for all heads, so that no attention
     logit can grow without bound (arXiv 2302.05442, section 2.1; arXiv 2309.14322 for small models)."""
-    activation: Literal["relu", "gelu", "silu", "swish", "swiglu", "geglu"] = "swiglu"
-    """Activation of the feed-forward blocks. `silu` and `swish` both mean x sigmoid(x); `swiglu` and `geglu` add a
-    gating matrix (arXiv 2002.05202, equation 6)."""
+    activation: Activation = "swiglu"
+    """Activation of the feed-forward blocks. `leaky_relu` multiplies negative numbers by 0.01; `silu` and `swish` both
+    mean x sigmoid(x); `swiglu` and `geglu` add a gating matrix (arXiv 2002.05202, equation 6)."""
+    experts: Experts | None = None
+    """Several feed-forward blocks in each layer, of which each token uses a few (mixture of experts, arXiv 1701.06538);
+    `feed_forward` is the width of one."""
     bias: bool | Literal["qkv"] = False
     """Biases in the linear layers of attention and feed-forward blocks, or, with `qkv`, for queries, keys and values
     alone, as in Qwen2. This does not affect norms: `norm: layer` always has a bias, `norm: rms` never. Embeddings and
@@ -104,6 +118,14 @@ class DecoderModel(ModelSettings):
     `model` and `data.tokenizer` leave out is as in that run, except for dropout. The model must be the same except for
     dropout and tied matrices; a vocabulary that is written otherwise is mapped piece by piece (arXiv 2402.09977). The
     path is relative to the recipe's folder."""
+    warm_start_positions: Literal["same", "other"] = "same"
+    """Whether `positions` must be those of the run in `warm_start`. With `other`, the new model takes what weights both
+    have, begins the rest anew, and has to learn its new positions: sines can be replaced by rotary positions in little
+    training (arXiv 2408.11382). To do it in two steps, continue with `sinusoidal+rotary` first."""
+    absolute_fade: Duration | None = None
+    """With combined positions, such as `sinusoidal+rotary`: over so many steps the absolute ones are multiplied by a
+    number that falls in a line from 1 to 0, so that the relative ones are left. It replaces the positions of a run in
+    `warm_start` gradually; `warm_start_positions: other` alone does it at once. By default they stay."""
     warm_start_sha256: str | None = None
     """SHA-256 of these weights. The run fills it in when it starts, so that its recipe records what it started from. If
     it is set, the weights must match."""
@@ -124,6 +146,9 @@ class DecoderModel(ModelSettings):
             raise ValueError(f"dim: got {self.dim}; allowed is an even number")
         width = self.dim if self.head_size is None else self.head_size * self.heads
         check_heads(width, self.heads, self.kv_heads)
+        check_norms(self.norm_position, rezero=self.rezero)
+        check_fade(self.absolute_fade, self.all_position_settings)
+        check_experts(self.experts, dim=self.dim, feed_forward=(self.feed_forward,))
         return self
 
     @property

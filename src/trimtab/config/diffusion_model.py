@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from trimtab.config.layer_parts import Activation
 from trimtab.config.model_settings import ModelSettings
 from trimtab.config.positions import PositionSettings
 from trimtab.config.presets import check_heads, filled_from_preset
@@ -48,6 +49,8 @@ class DiffusionModel(ModelSettings):
     """It always starts from random weights."""
     warm_start_sha256: ClassVar[None] = None
     norm_position: ClassVar[Literal["before"]] = "before"
+    rezero: ClassVar[bool] = False
+    experts: ClassVar[None] = None
     all_position_settings: ClassVar[tuple[PositionSettings, ...]] = ()
     """Its positions are planes of rows and columns."""
     needs_padding: ClassVar[bool] = False
@@ -95,7 +98,7 @@ class DiffusionModel(ModelSettings):
     """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467), without gains, which follow from time and class."""
     qk_norm: bool = True
     """RMSNorm on the queries and keys of each head (arXiv 2302.05442, section 2.1)."""
-    activation: Literal["relu", "gelu", "silu", "swish", "swiglu", "geglu"] = "gelu"
+    activation: Activation = "gelu"
     """Of the feed-forward blocks."""
     bias: bool = True
     """Biases in the linear maps of attention and feed-forward blocks."""

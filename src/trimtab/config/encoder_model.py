@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from trimtab.config.layer_parts import Activation, NormPosition, check_norms
 from trimtab.config.model_settings import ModelSettings
 from trimtab.config.positions import EncoderPositions, PositionSettings, position_settings
 from trimtab.config.presets import check_heads, check_rotation, filled_from_preset
@@ -27,6 +28,7 @@ class EncoderModel(ModelSettings):
     tie_embeddings: ClassVar[bool] = False
     """Labels are no pieces, so that the matrix that scores them is never that of the embeddings."""
     attention_dropout: ClassVar[float] = 0.0
+    experts: ClassVar[None] = None
     warm_start: ClassVar[None] = None
     """It always begins from nothing."""
     warm_start_sha256: ClassVar[None] = None
@@ -49,18 +51,24 @@ class EncoderModel(ModelSettings):
     """On embeddings and on the output of each sub-layer."""
     positions: EncoderPositions = "sinusoidal"
     """How the model knows where a token is: sines added to the embeddings (arXiv 1706.03762, section 3.5), learned
-    vectors added to them, or queries and keys rotated by an angle (RoFormer, arXiv 2104.09864)."""
+    vectors added to them, queries and keys rotated by an angle (RoFormer, arXiv 2104.09864), or one of the others that
+    `model.positions` of a translator has."""
     norm: Literal["layer", "rms"] = "layer"
     """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467)."""
-    norm_position: Literal["before", "after", "b2t"] = "before"
-    """Before each sub-layer, which trains at any depth; after the addition as in the original transformer; or `b2t`:
-    after it, with the input of each layer added once more before its last norm (bottom-to-top connection, arXiv
-    2206.00330, section 4), so that deep models train."""
+    norm_position: NormPosition = "before"
+    """Before each sub-layer, which trains at any depth; after the addition as in the original transformer; `b2t`: after
+    it, with the input of each layer added once more before its last norm (bottom-to-top connection, arXiv 2206.00330,
+    section 4), so that deep models train; `sandwich`: before each sub-layer, and of what it adds (arXiv 2105.13290,
+    section 2.4); or `none`, which needs `rezero`. A stack ends in a norm with before, sandwich and none."""
+    rezero: bool = False
+    """Multiplies what each sub-layer adds by a trained number that begins at zero, so that a layer begins as the
+    identity (ReZero, arXiv 2003.04887, equation 3). With `norm_position: none` there are no norms in the layers, as in
+    the paper."""
     qk_norm: bool = False
     """RMSNorm on the queries and keys of each head, before rotation (arXiv 2302.05442, section 2.1)."""
-    activation: Literal["relu", "gelu", "silu", "swish", "swiglu", "geglu"] = "relu"
-    """Of the feed-forward blocks. `silu` and `swish` are two names of x sigmoid(x); `swiglu` and `geglu` gate with a
-    second map (arXiv 2002.05202, equation 6)."""
+    activation: Activation = "relu"
+    """Of the feed-forward blocks. `leaky_relu` multiplies negative numbers by 0.01; `silu` and `swish` are two names of
+    x sigmoid(x); `swiglu` and `geglu` gate with a second map (arXiv 2002.05202, equation 6)."""
     bias: bool = True
     """Biases in the linear maps of attention and feed-forward blocks."""
 
@@ -74,6 +82,7 @@ class EncoderModel(ModelSettings):
         if self.dim % 2:
             raise ValueError(f"dim: got {self.dim}; allowed is an even number")
         check_heads(self.dim, self.heads, self.kv_heads)
+        check_norms(self.norm_position, rezero=self.rezero)
         check_rotation(self.dim, self.heads, self.position_settings, instead="sinusoidal")
         return self
 

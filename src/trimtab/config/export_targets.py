@@ -149,6 +149,10 @@ def llama_obstacles(model: Any) -> Iterator[Problem]:
     for key, value in wanted.items():
         if (got := getattr(model, key)) != value:
             yield _no_llama(key, got, value)
+    if model.rezero:
+        yield _no_llama("rezero", "true", "false")
+    if model.experts is not None:
+        yield _no_llama("experts", str(model.experts.count), "nothing", fix="null")
     if model.activation not in GATED_ACTIVATIONS:
         yield _no_llama(
             "activation", model.activation, " or ".join(GATED_ACTIVATIONS), fix=GATED_ACTIVATIONS[0]
@@ -162,7 +166,9 @@ def llama_obstacles(model: Any) -> Iterator[Problem]:
 
 
 def _program_obstacles(model: Any) -> Iterator[Problem]:
-    """A program reads rows from left to right and is not told where a prefix ends."""
+    """A program reads rows from left to right and is not told where a prefix ends, and has no grouped products."""
+    if model.experts is not None:
+        yield _refused("model.experts", f"count: {model.experts.count}", ("null",), "torch_export")
     if model.prefix != "causal":
         yield Problem(
             what="model.prefix: a torch.export program cannot see where a prefix ends",
@@ -178,9 +184,10 @@ def _seq2seq_obstacles(model: Any) -> Iterator[Problem]:
     yield from _layer_obstacles(model, "hf")
     if model.norm != "layer":
         yield _refused("model.norm", model.norm, ("layer",), "hf")
-    if model.activation not in PLAIN_ACTIVATIONS:
+    if model.activation in GATED_ACTIVATIONS:
         yield _refused("model.activation", model.activation, PLAIN_ACTIVATIONS, "hf")
-    tables = tuple(each.kind for each in KINDS if each.adds_vectors and (before or not each.is_trained))
+    added = (each for each in KINDS if each.adds_vectors and each.in_graphs)
+    tables = tuple(each.kind for each in added if before or not each.is_trained)
     hint = "" if before else ", with norm_position: after"
     own = model.decoder_positions
     if before and model.tie_embeddings != "all":
@@ -207,21 +214,32 @@ def _layer_obstacles(model: Any, target: ExportTarget) -> Iterator[Problem]:
     """Parts of a layer that neither transformers' translators nor the exported graphs have."""
     if model.norm_position not in ("before", "after"):
         yield _refused("model.norm_position", model.norm_position, ("before", "after"), target)
+    if model.rezero:
+        yield _refused("model.rezero", "true", ("false",), target)
+    if model.experts is not None:
+        yield _refused("model.experts", f"count: {model.experts.count}", ("null",), target)
+    if model.registers:
+        yield _refused("model.registers", str(model.registers), ("0",), target)
+    if model.encoder_mix != "last":
+        yield _refused("model.encoder_mix", model.encoder_mix, ("last",), target)
     if model.qk_norm:
         yield _refused("model.qk_norm", "true", ("false",), target)
+    if model.activation not in (*PLAIN_ACTIVATIONS, *GATED_ACTIVATIONS):
+        allowed = PLAIN_ACTIVATIONS if target == "hf" else (*PLAIN_ACTIVATIONS, *GATED_ACTIVATIONS)
+        yield _refused("model.activation", model.activation, allowed, target)
 
 
 def _graph_obstacles(target: ExportTarget) -> Callable[[Any], Iterator[Problem]]:
-    """What the exported graphs have no place for: positions that add something to the scores of attention, a
-    connection around a layer, and norms of queries and keys."""
+    """What the exported graphs have no place for: positions that add something to the scores of attention or rotate
+    values, two kinds of positions together, other norms than one for each sub-layer, and leaky ReLU."""
 
     def found(model: Any) -> Iterator[Problem]:
         yield from _layer_obstacles(model, target)
-        without = tuple(each.kind for each in KINDS if not each.has_bias)
+        without = tuple(each.kind for each in KINDS if each.in_graphs)
         for key, settings in zip(
             ("positions", "decoder_positions"), model.all_position_settings, strict=True
         ):
-            if settings.has_bias:
+            if not settings.in_graphs:
                 yield _refused(f"model.{key}", settings.kind, without, target)
 
     return found

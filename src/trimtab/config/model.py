@@ -6,10 +6,18 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from trimtab.config.experts import Experts, check_experts
+from trimtab.config.layer_parts import Activation, NormPosition, check_norms
 from trimtab.config.model_settings import ModelSettings
-from trimtab.config.positions import EncoderPositions, PositionKind, PositionSettings, position_settings
-from trimtab.config.presets import check_heads, check_rotation, filled_from_preset
+from trimtab.config.positions import (
+    EncoderPositions,
+    PositionKind,
+    PositionSettings,
+    position_settings,
+)
+from trimtab.config.presets import check_fade, check_heads, check_rotation, filled_from_preset
 from trimtab.config.settings import refused
+from trimtab.units import Duration
 
 Preset = Literal["tiny", "small", "base", "big"]
 
@@ -64,9 +72,12 @@ class EncoderDecoderModel(ModelSettings):
     attention_dropout: float = Field(default=0.0, ge=0, le=0)
     """Only 0, because no fast kernel supports it (decision 0004)."""
     positions: EncoderPositions = "sinusoidal"
-    """How the model encodes the position of a token: sines added to the embeddings (arXiv 1706.03762, section 3.5),
-    learned vectors added to them, rotation of queries and keys (RoFormer, arXiv 2104.09864), or `t5`, a learned bias on
-    self-attention scores by distance (arXiv 1910.10683, section 2.1), which uses padded rows."""
+    """How the model encodes the position of a token: sines added to the embeddings (arXiv 1706.03762, section 3.5);
+    learned vectors added to them; `rotary`, rotation of queries and keys (RoFormer, arXiv 2104.09864), or `rotary_qkv`,
+    of values too (GTA, arXiv 2310.10375); `t5`, a learned bias on self-attention scores by distance (arXiv 1910.10683,
+    section 2.1); or `shaw`, learned vectors by distance, added to keys and values in each layer (arXiv 1803.02155).
+    `t5`, `shaw` and `alibi` use padded rows, which are slower on a GPU. Names joined by `+` use absolute positions and
+    relative ones together (arXiv 2212.05830)."""
     decoder_positions: PositionKind | None = None
     """Positions of the decoder; by default `positions`. Only the decoder can have a penalty on self-attention scores by
     distance (ALiBi, arXiv 2108.12409), which uses padded rows. It also learns without positions, because a token sees
@@ -74,22 +85,41 @@ class EncoderDecoderModel(ModelSettings):
     (docs/lab.md, decoder_positions)."""
     norm: Literal["layer", "rms"] = "layer"
     """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467)."""
-    norm_position: Literal["before", "after", "b2t"] = "before"
-    """Before each sub-layer, which trains at any depth; after the addition as in the original transformer; or `b2t`:
-    after it, with the input of each layer added once more before its last norm (bottom-to-top connection, arXiv
-    2206.00330, section 4), so that deep models train."""
+    norm_position: NormPosition = "before"
+    """Before each sub-layer, which trains at any depth; after the addition as in the original transformer; `b2t`: after
+    it, with the input of each layer added once more before its last norm (bottom-to-top connection, arXiv 2206.00330,
+    section 4), so that deep models train; `sandwich`: before each sub-layer, and of what it adds (arXiv 2105.13290,
+    section 2.4); or `none`, which needs `rezero`. A stack ends in a norm with before, sandwich and none."""
+    rezero: bool = False
+    """Multiplies what each sub-layer adds by a trained number that begins at zero, so that a layer begins as the
+    identity (ReZero, arXiv 2003.04887, equation 3). With `norm_position: none` there are no norms in the layers, as in
+    the paper."""
     qk_norm: bool = False
     """RMSNorm on the queries and keys of each head in self-attention, before rotation, so that no attention logit can
     grow without bound (arXiv 2302.05442, section 2.1). Attention to the source has none."""
-    activation: Literal["relu", "gelu", "silu", "swish", "swiglu", "geglu"] = "relu"
-    """Activation of the feed-forward blocks. `silu` and `swish` both mean x sigmoid(x); `swiglu` and `geglu` add a
-    gating matrix (arXiv 2002.05202, equation 6), which makes the block half as large again at the same feed_forward."""
+    activation: Activation = "relu"
+    """Activation of the feed-forward blocks. `leaky_relu` multiplies negative numbers by 0.01; `silu` and `swish` both
+    mean x sigmoid(x); `swiglu` and `geglu` add a gating matrix (arXiv 2002.05202, equation 6), which makes the block
+    half as large again at the same feed_forward."""
+    experts: Experts | None = None
+    """Several feed-forward blocks in each layer, of which each token uses a few (mixture of experts, arXiv 1701.06538);
+    `feed_forward` is the width of one."""
     bias: bool = True
     """Biases in the linear layers of attention and feed-forward blocks. This does not affect norms: `norm: layer`
     always has a bias, `norm: rms` never. Embeddings and output have none either."""
     tie_embeddings: Literal["all", "decoder", "none"] = "all"
     """One matrix for source, target and output; one for target and output (arXiv 1608.05859) and a separate one for the
     source; or three. With `data.source_tokenizer` the source needs a separate one."""
+
+    encoder_mix: Literal["last", "softmax", "free"] = "last"
+    """What the decoder reads of the encoder: the output of its `last` layer, or for each decoder layer a sum of the
+    source's embeddings and the outputs of all encoder layers, with learned weights that sum to 1 (`softmax`:
+    transparent attention, arXiv 1808.07561) or are any numbers (`free`). The weights are in `health.jsonl`, as
+    `encoder_mix`."""
+
+    registers: int = Field(default=0, ge=0, le=64)
+    """Learned vectors before each source, which the encoder reads as further tokens and which are dropped after its
+    last layer: a place for attention that wants to take nothing (arXiv 2309.16588)."""
 
     mup_base_dim: int | None = Field(default=None, ge=8, le=65536)
     """Width of a smaller model whose learning rate this one takes over: muP (arXiv 2203.03466, table 8). It sets
@@ -102,6 +132,14 @@ class EncoderDecoderModel(ModelSettings):
     dropout and tied matrices. Another vocabulary is mapped piece by piece: a piece in both keeps its vector, a new one
     gets the mean of the pieces that the old tokenizer splits it into (arXiv 2402.09977). The path is relative to the
     recipe's folder."""
+    warm_start_positions: Literal["same", "other"] = "same"
+    """Whether `positions` must be those of the run in `warm_start`. With `other`, the new model takes what weights both
+    have, begins the rest anew, and has to learn its new positions: sines can be replaced by rotary positions in little
+    training (arXiv 2408.11382). To do it in two steps, continue with `sinusoidal+rotary` first."""
+    absolute_fade: Duration | None = None
+    """With combined positions, such as `sinusoidal+rotary`: over so many steps the absolute ones are multiplied by a
+    number that falls in a line from 1 to 0, so that the relative ones are left. It replaces the positions of a run in
+    `warm_start` gradually; `warm_start_positions: other` alone does it at once. By default they stay."""
     warm_start_sha256: str | None = None
     """SHA-256 of these weights. The run fills it in when it starts, so that its recipe records what it started from. If
     it is set, the weights must match."""
@@ -125,7 +163,7 @@ class EncoderDecoderModel(ModelSettings):
                 "",
                 "an encoder without positions cannot tell the order of the words (arXiv 1706.03762, section 3.5)",
                 got="none",
-                allowed="sinusoidal, learned, rotary or t5",
+                allowed="sinusoidal, learned, rotary, rotary_qkv, t5 or shaw",
                 fix="remove it; `decoder_positions: none` leaves them out of the decoder, which can do without",
             )
         return value
@@ -134,6 +172,10 @@ class EncoderDecoderModel(ModelSettings):
     def _sizes_fit(self) -> "EncoderDecoderModel":
         if self.dim % 2:
             raise ValueError(f"dim: got {self.dim}; allowed is an even number")
+        check_norms(self.norm_position, rezero=self.rezero)
+        check_fade(self.absolute_fade, self.all_position_settings)
+        widths = self.encoder.feed_forward, self.decoder.feed_forward
+        check_experts(self.experts, dim=self.dim, feed_forward=widths)
         self._check_side(self.encoder, "encoder")
         self._check_side(self.decoder, "decoder")
         return self

@@ -126,6 +126,38 @@ class ModularModel(EncoderDecoderModel):
         for side in SIDES:
             self._check_all_used(side)
         self._check_spelling()
+        if self.experts is not None:
+            raise refused(
+                "experts",
+                "a modular model has components of its own, which no router chooses",
+                got=f"count: {self.experts.count}",
+                allowed="null",
+                fix="remove it",
+            )
+        if self.absolute_fade is not None:
+            raise refused(
+                "absolute_fade",
+                "the positions of a modular model belong to all its directions",
+                got=str(self.absolute_fade),
+                allowed="nothing",
+                fix="remove it",
+            )
+        if self.registers:
+            raise refused(
+                "registers",
+                "the encoders of a modular model begin with components of several directions",
+                got=str(self.registers),
+                allowed="0",
+                fix="remove it",
+            )
+        if self.encoder_mix != "last":
+            raise refused(
+                "encoder_mix",
+                "the encoders of a modular model differ in depth, so that a decoder cannot mix their layers",
+                got=self.encoder_mix,
+                allowed="last",
+                fix="remove it",
+            )
         return self
 
     def languages(self, direction: str) -> tuple[str, str]:
@@ -164,7 +196,15 @@ class ModularModel(EncoderDecoderModel):
         same = {
             name: getattr(self, name)
             for name in EncoderDecoderModel.model_fields
-            if name not in ("kind", "preset", "warm_start", "warm_start_sha256")
+            if name
+            not in (
+                "kind",
+                "preset",
+                "warm_start",
+                "warm_start_sha256",
+                "warm_start_positions",
+                "absolute_fade",
+            )
         }
         tied = self.tie_embeddings
         if tied == "all" and self.tables(route.source) != self.tables(route.target):

@@ -14,11 +14,13 @@ from trimtab.config.freezing import patterns_of
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.modular_model import ModularModel
 from trimtab.config.optimizers import AdamW, AdEMAMix, Lion
+from trimtab.config.positions import RelativeBias, RelativeVectors, parts_of
 from trimtab.config.run import Model, Recipe
 from trimtab.config.schedules import Noam
 
 LAST_NORM = "decoder.norm.*"
 TABLES_OF_BIASES = "*_positions.weight"
+TABLES_OF_VECTORS = "*.attention.relative.*"
 
 
 def with_mup(recipe: Recipe) -> Recipe:
@@ -42,8 +44,8 @@ def with_mup(recipe: Recipe) -> Recipe:
     tables = 1 / math.sqrt(wider) if model.has_encoder else 1.0
     own = recipe.step.optimizer.learning_rate_multipliers
     names = {LAST_NORM: tables if model.has_encoder else 1 / wider}
-    if any(each.has_bias and each.is_trained for each in model.all_position_settings):
-        names[TABLES_OF_BIASES] = 1 / tables  # added to scores of attention, which do not grow with the width
+    # Added to scores of attention, which do not grow with the width.
+    names |= dict.fromkeys(relative_tables(model), 1 / tables)
     frozen = patterns_of(recipe.freeze)
     names = {
         pattern: factor
@@ -58,6 +60,19 @@ def with_mup(recipe: Recipe) -> Recipe:
         update={"learning_rate_multipliers": own.model_copy(update=kept)}
     )
     return recipe.model_copy(update={"step": recipe.step.model_copy(update={"optimizer": optimizer})})
+
+
+def relative_tables(model: EncoderDecoderModel | DecoderModel) -> Iterator[str]:
+    """Patterns of the names of trained positions that attention adds by distance."""
+    for settings in model.all_position_settings:
+        for each in parts_of(settings):
+            match each:
+                case RelativeBias():
+                    yield "*_positions.relative.weight" if len(parts_of(settings)) > 1 else TABLES_OF_BIASES
+                case RelativeVectors():
+                    yield TABLES_OF_VECTORS
+                case _:
+                    pass
 
 
 def scaled(model: Model) -> EncoderDecoderModel | DecoderModel | None:
@@ -90,6 +105,22 @@ def mup_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             got=f"norm_position: {model.norm_position}",
             allowed="norm_position: before",
             fix="set it, or remove `mup_base_dim`",
+        )
+    if model.rezero:
+        yield Complaint(
+            path="model.mup_base_dim",
+            what="muP has no rule for factors of sub-layers that begin at zero",
+            got="rezero: true",
+            allowed="rezero: false",
+            fix="set it, or remove `mup_base_dim`",
+        )
+    if model.experts is not None:
+        yield Complaint(
+            path="model.mup_base_dim",
+            what="muP has no rule for routers of experts",
+            got=f"experts: {{count: {model.experts.count}}}",
+            allowed="no experts",
+            fix="remove `experts`, or `mup_base_dim`",
         )
     if not isinstance(step.optimizer, AdamW | AdEMAMix | Lion):
         yield Complaint(

@@ -1,14 +1,31 @@
 """How a model knows where a token is: the kinds there are, and what each of them does to a model.
 
-Each kind is a record whose class answers what the rest of the project asks of it: exports, decoding and the checks of a
-recipe ask the record, never its name. `model/positions/` computes what the records describe.
+Each kind is a record that answers what the rest of the project asks of it: exports, decoding and the checks of a recipe
+ask the record, never its name. `model/positions/` computes what the records describe.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, assert_never, get_args
+from typing import ClassVar, Literal, get_args
 
-EncoderPositions = Literal["sinusoidal", "learned", "rotary", "t5"]
-"""Kinds from which an encoder can tell the order of its tokens."""
+EncoderPositions = Literal[
+    "sinusoidal",
+    "learned",
+    "rotary",
+    "rotary_qkv",
+    "t5",
+    "shaw",
+    "sinusoidal+rotary",
+    "sinusoidal+rotary_qkv",
+    "sinusoidal+t5",
+    "sinusoidal+shaw",
+    "sinusoidal+alibi",
+    "learned+rotary",
+    "learned+rotary_qkv",
+    "learned+t5",
+    "learned+shaw",
+    "learned+alibi",
+]
+"""Kinds from which an encoder can tell the order of its tokens; `+` joins absolute positions and relative ones."""
 PositionKind = EncoderPositions | Literal["alibi", "none"]
 """All kinds, as a recipe names them."""
 
@@ -27,7 +44,9 @@ class Sinusoidal:
     rotates: ClassVar = False
     """Whether queries and keys are rotated, pair by pair, which needs heads of an even size."""
     has_bias: ClassVar = False
-    """Whether something is added to the scores of attention, which not every kernel and export can do."""
+    """Whether something is added to the scores of attention, which the kernels for packs cannot do."""
+    in_graphs: ClassVar = True
+    """Whether the graphs of other engines, such as ONNX Runtime, have a place for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +58,7 @@ class Learned:
     is_trained: ClassVar = True
     rotates: ClassVar = False
     has_bias: ClassVar = False
+    in_graphs: ClassVar = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +84,22 @@ class Rotary:
     is_trained: ClassVar = False
     rotates: ClassVar = True
     has_bias: ClassVar = False
+    in_graphs: ClassVar = True
+
+
+@dataclass(frozen=True, slots=True)
+class RotaryValues:
+    """Rotary positions for values too: what a token takes of another is rotated by their distance (GTA, arXiv
+    2310.10375, equation 6)."""
+
+    theta: float = PLAIN_THETA
+    scaling: Stretch | None = None
+    kind: ClassVar = "rotary_qkv"
+    adds_vectors: ClassVar = False
+    is_trained: ClassVar = False
+    rotates: ClassVar = True
+    has_bias: ClassVar = False
+    in_graphs: ClassVar = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +112,7 @@ class Alibi:
     is_trained: ClassVar = False
     rotates: ClassVar = False
     has_bias: ClassVar = True
+    in_graphs: ClassVar = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +127,27 @@ class RelativeBias:
     is_trained: ClassVar = True
     rotates: ClassVar = False
     has_bias: ClassVar = True
+    in_graphs: ClassVar = False
+
+
+@dataclass(frozen=True, slots=True)
+class RelativeVectors:
+    """A trained vector for each distance, in each layer, added to the keys and another added to the values (Shaw et al.
+    2018, arXiv 1803.02155, equations 3 and 4). Distances beyond `farthest` share one; heads share all."""
+
+    farthest: ClassVar = 16
+    """As in the paper's translators of base size (section 4.1)."""
+    kind: ClassVar = "shaw"
+    adds_vectors: ClassVar = False
+    is_trained: ClassVar = True
+    rotates: ClassVar = False
+    has_bias: ClassVar = True
+    in_graphs: ClassVar = False
+
+    @classmethod
+    def rows(cls, *, bidirectional: bool) -> int:
+        """Vectors in each table: in a decoder no key comes after its query."""
+        return 2 * cls.farthest + 1 if bidirectional else cls.farthest + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +159,60 @@ class NoPositions:
     is_trained: ClassVar = False
     rotates: ClassVar = False
     has_bias: ClassVar = False
+    in_graphs: ClassVar = True
 
 
-PositionSettings = Sinusoidal | Learned | Rotary | Alibi | RelativeBias | NoPositions
+Absolute = Sinusoidal | Learned
+Relative = Rotary | RotaryValues | Alibi | RelativeBias | RelativeVectors
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """Absolute positions in the embeddings and relative ones in attention (P-Transformer, arXiv 2212.05830)."""
+
+    absolute: Absolute
+    relative: Relative
+    adds_vectors: ClassVar = True
+    in_graphs: ClassVar = False
+
+    @property
+    def kind(self) -> str:
+        """Both names, joined by `+`."""
+        return f"{self.absolute.kind}+{self.relative.kind}"
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether either of them has weights."""
+        return self.absolute.is_trained or self.relative.is_trained
+
+    @property
+    def rotates(self) -> bool:
+        """Whether queries and keys are rotated."""
+        return self.relative.rotates
+
+    @property
+    def has_bias(self) -> bool:
+        """Whether something is added to the scores of attention."""
+        return self.relative.has_bias
+
+
+PositionSettings = Absolute | Relative | NoPositions | Combined
 
 
 def position_settings(
     kind: PositionKind, *, theta: float = PLAIN_THETA, scaling: Stretch | None = None
 ) -> PositionSettings:
     """The record of a kind; `theta` and `scaling` are for rotary positions."""
+    absolute, _, relative = kind.partition("+")
+    if relative:
+        one, other = (_plain(each, theta=theta, scaling=scaling) for each in (absolute, relative))
+        assert isinstance(one, Absolute), kind
+        assert isinstance(other, Relative), kind
+        return Combined(one, other)
+    return _plain(kind, theta=theta, scaling=scaling)
+
+
+def _plain(kind: str, *, theta: float, scaling: Stretch | None) -> Absolute | Relative | NoPositions:
     match kind:
         case "sinusoidal":
             return Sinusoidal()
@@ -117,14 +220,26 @@ def position_settings(
             return Learned()
         case "rotary":
             return Rotary(theta, scaling)
+        case "rotary_qkv":
+            return RotaryValues(theta, scaling)
         case "alibi":
             return Alibi()
         case "t5":
             return RelativeBias()
+        case "shaw":
+            return RelativeVectors()
         case "none":
             return NoPositions()
         case _:
-            assert_never(kind)
+            raise AssertionError(f"{kind} is refused with the recipe")
 
 
-KINDS: tuple[type[PositionSettings], ...] = get_args(PositionSettings)
+def parts_of(settings: PositionSettings) -> tuple[Absolute | Relative | NoPositions, ...]:
+    """The records that are combined, or the one there is."""
+    return (settings.absolute, settings.relative) if isinstance(settings, Combined) else (settings,)
+
+
+KINDS: tuple[PositionSettings, ...] = tuple(
+    position_settings(kind) for literal in get_args(PositionKind) for kind in get_args(literal)
+)
+"""The record of each kind, with the usual wavelengths."""

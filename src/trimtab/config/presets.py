@@ -1,10 +1,11 @@
 """The sizes of a model, by the name of a preset or key by key, and whether they fit together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from trimtab.config.positions import PositionSettings
+from trimtab.config.positions import Combined, PositionSettings
 from trimtab.config.settings import refused
+from trimtab.units import Duration
 
 
 def filled_from_preset(value: Any, presets: Mapping[str, Mapping[str, Any]]) -> Any:
@@ -68,6 +69,28 @@ def check_rotation(
             got=f"dim {dim} / {heads} heads = {size}",
             allowed=f"an even number: {positions.kind} positions rotate pairs",
             fix=f"set fewer `heads`, or {instead} positions",
+        )
+
+
+def check_fade(fade: Duration | None, positions: Sequence[PositionSettings]) -> None:
+    """Raises a refusal for a fade of absolute positions that has no steps, or nothing to leave or to fade."""
+    if fade is None:
+        return
+    if fade.unit != "steps" or fade.count < 1:
+        raise refused(
+            "absolute_fade",
+            "the share of absolute positions follows from the number of steps",
+            got=str(fade),
+            allowed="a number of steps, at least 1",
+            fix="set `absolute_fade: 500 steps`",
+        )
+    if not all(isinstance(each, Combined) for each in positions):
+        raise refused(
+            "absolute_fade",
+            "only absolute positions that have relative ones beside them can fade",
+            got=" and ".join(dict.fromkeys(each.kind for each in positions)),
+            allowed="combined positions, such as sinusoidal+rotary, on every side",
+            fix="set `positions: sinusoidal+rotary`, or remove `absolute_fade`",
         )
 
 

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from trimtab.config.adapter import LoraAdapter
 from trimtab.config.complaint import Complaint
+from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.freezing import stages_of, written
+from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.optimizers import SGD, AdamW, Lion, StableAdamW
 from trimtab.config.run import Recipe
 from trimtab.config.transformers_model import TransformersModel
@@ -12,7 +14,7 @@ from trimtab.config.transformers_model import TransformersModel
 
 def weight_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     """What of them cannot hold together."""
-    for check in (_start, _adapter, _freeze, _reinitialize, _unfreezing):
+    for check in (_start, _positions, _experts, _adapter, _freeze, _reinitialize, _unfreezing):
         yield from check(recipe)
 
 
@@ -32,6 +34,44 @@ def _start(recipe: Recipe) -> Iterator[Complaint]:
             what="given without `model.warm_start`",
             fix="remove it, or name the run in `model.warm_start`",
         )
+
+
+def _positions(recipe: Recipe) -> Iterator[Complaint]:
+    model = recipe.model
+    match model:
+        case EncoderDecoderModel() | DecoderModel() if model.warm_start_positions == "other":
+            pass
+        case _:
+            return
+    if model.warm_start is None:
+        yield Complaint(
+            path="model.warm_start_positions",
+            what="given without `model.warm_start`, so that there are no other positions",
+            got="other",
+            fix="remove it, or name the run in `model.warm_start`",
+        )
+    elif recipe.adapter is not None:
+        yield Complaint(
+            path="model.warm_start_positions",
+            what="new positions need weights that learn, and those of the run are frozen beside an adapter",
+            got="other, with `adapter`",
+            allowed="same",
+            fix="remove `adapter`, or train with the new positions first",
+        )
+
+
+def _experts(recipe: Recipe) -> Iterator[Complaint]:
+    match recipe.model:
+        case EncoderDecoderModel() | DecoderModel() if recipe.model.experts and recipe.adapter is not None:
+            yield Complaint(
+                path="adapter",
+                what="the maps of experts have no adapters",
+                got=f"adapter, with experts: {{count: {recipe.model.experts.count}}}",
+                allowed="no adapter, with `experts`",
+                fix="remove it to train all weights",
+            )
+        case _:
+            return
 
 
 def _adapter(recipe: Recipe) -> Iterator[Complaint]:

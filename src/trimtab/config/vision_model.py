@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field, model_validator
 
+from trimtab.config.layer_parts import Activation
 from trimtab.config.model_settings import ModelSettings
 from trimtab.config.positions import PositionSettings, position_settings
 from trimtab.config.presets import check_heads, filled_from_preset
@@ -35,6 +36,8 @@ class VisionModel(ModelSettings):
     """It always starts from random weights."""
     warm_start_sha256: ClassVar[None] = None
     norm_position: ClassVar[Literal["before"]] = "before"
+    rezero: ClassVar[bool] = False
+    experts: ClassVar[None] = None
     qk_norm: ClassVar[bool] = False
 
     kind: Literal["vision"] = "vision"
@@ -80,7 +83,7 @@ class VisionModel(ModelSettings):
     2309.16588)."""
     norm: Literal["layer", "rms"] = "layer"
     """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467)."""
-    activation: Literal["relu", "gelu", "silu", "swish", "swiglu", "geglu"] = "gelu"
+    activation: Activation = "gelu"
     """Of the feed-forward blocks."""
     bias: bool = True
     """Biases in the linear maps of attention and feed-forward blocks."""

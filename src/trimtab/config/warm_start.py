@@ -18,7 +18,7 @@ SIZES = ("dim", "heads", "encoder_layers", "decoder_layers", "layers", "feed_for
 """What a preset decides."""
 SHORT_FOR = {"layers": ("encoder_layers", "decoder_layers")}
 NOT_TAKEN = (
-    *("warm_start", "warm_start_sha256", "path", "sha256"),
+    *("warm_start", "warm_start_sha256", "warm_start_positions", "absolute_fade", "path", "sha256"),
     *("dropout", "attention_dropout", "residual", "mup_base_dim"),
 )
 """Settings of a model that belong to a run, and not to its weights."""

@@ -10,7 +10,14 @@ from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.freezing import patterns_of
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.modular_model import ModularModel
-from trimtab.config.positions import PositionSettings, RelativeBias
+from trimtab.config.positions import (
+    Combined,
+    PositionSettings,
+    RelativeBias,
+    RelativeVectors,
+    RotaryValues,
+    parts_of,
+)
 from trimtab.config.run import Model, Recipe
 from trimtab.errors import InputError, input_error
 from trimtab.fit.shape import Layer, Shape, Stack, Weights
@@ -40,6 +47,7 @@ def native_shape(recipe: Recipe, vocabulary: Vocabulary) -> Shape:
 def shape_of(model: Model, vocabulary: Vocabulary, *, max_tokens: int) -> Shape:
     """The shape of a model that reads at most `max_tokens` tokens of this vocabulary."""
     positions = rounded(max_tokens)
+    refuse_unplanned(model)
     match model:
         case ModularModel():
             return _modular(model, vocabulary, positions)
@@ -64,6 +72,38 @@ def not_planned(model: Model) -> InputError:
         allowed="the models of text that trimtab computes itself; of pretrained ones Llama, Mistral, Qwen2 and Qwen3",
         fix="start `trimtab train`: it tries the largest micro-batch first and says at once if it does not fit",
     )
+
+
+def refuse_unplanned(model: Model) -> None:
+    """Raises InputError for parts of layers whose memory was not measured."""
+    reads_source: list[str] = []
+    match model:
+        case EncoderDecoderModel():
+            reads_source += ["encoder_mix"] if model.encoder_mix != "last" else []
+            reads_source += ["registers"] if model.registers else []
+        case DecoderModel() | EncoderModel():
+            pass
+        case _:
+            return
+    positions = [each for settings in model.all_position_settings for each in parts_of(settings)]
+    found = {
+        f"norm_position: {model.norm_position}": model.norm_position in ("sandwich", "none"),
+        "rezero: true": model.rezero,
+        "experts": model.experts is not None,
+        **dict.fromkeys(reads_source, True),
+        **{
+            f"positions: {each.kind}": True
+            for each in positions
+            if isinstance(each, RelativeVectors | RotaryValues)
+        },
+    }
+    if unplanned := [name for name, is_used in found.items() if is_used]:
+        raise input_error(
+            "model: what these parts of a layer keep for the backward pass was not measured, so there is no plan",
+            got=" and ".join(unplanned),
+            allowed="the other norms and positions",
+            fix="start `trimtab train`: it tries the largest micro-batch first and says at once if it does not fit",
+        )
 
 
 def rounded(number: int, multiple: int = ROWS) -> int:
@@ -93,7 +133,10 @@ def _decoder(model: DecoderModel, vocabulary: Vocabulary, positions: int) -> Sha
     if not model.tie_embeddings:
         weights.append(Weights("output", (rows, model.dim), "output"))
     trained, table = _positions(
-        model.position_settings, positions, (model.dim, model.heads, model.size_of_heads), side="target"
+        model.position_settings,
+        positions,
+        (model.dim, model.heads, model.size_of_heads),
+        name="target_positions",
     )
     weights += [*trained, *_of_side("decoder", layer_weights(layer, model.layers, bias=model.bias))]
     if layer.norm_first:
@@ -127,7 +170,7 @@ def _encoder_decoder(model: EncoderDecoderModel, vocabulary: Vocabulary, positio
         layer = _layer_of(own, settings, cross=side == "decoder")
         of = "source" if side == "encoder" else "target"
         trained, table = _positions(
-            settings, positions, (model.dim, own.heads, model.dim // own.heads), side=of
+            settings, positions, (model.dim, own.heads, model.dim // own.heads), name=f"{of}_positions"
         )
         weights += [*trained, *_of_side(side, layer_weights(layer, layers, bias=model.bias))]
         if layer.norm_first:
@@ -190,7 +233,7 @@ def _classifier(model: EncoderModel, vocabulary: Vocabulary, positions: int) -> 
         model.position_settings,
         positions,
         (model.dim, model.heads, model.dim // model.heads),
-        side="source",
+        name="source_positions",
     )
     rows = rounded(vocabulary.labels)
     weights = [
@@ -236,15 +279,21 @@ def _layer_of(
 
 
 def _positions(
-    settings: PositionSettings, positions: int, sizes: tuple[int, int, int], *, side: str
+    settings: PositionSettings, positions: int, sizes: tuple[int, int, int], *, name: str
 ) -> tuple[list[Weights], int]:
     """Trained vectors, and the bytes of a table that is not trained; `sizes` are the width of the model, its heads and
     the width of a head."""
     dim, heads, head_size = sizes
+    if isinstance(settings, Combined):
+        found = [
+            _positions(each, positions, sizes, name=f"{name}.{part}")
+            for each, part in ((settings.absolute, "absolute"), (settings.relative, "relative"))
+        ]
+        return [one for weights, _ in found for one in weights], sum(table for _, table in found)
     if isinstance(settings, RelativeBias):
-        return [Weights(f"{side}_positions", (settings.buckets, heads), "position")], 0
+        return [Weights(name, (settings.buckets, heads), "position")], 0
     if settings.is_trained:
-        return [Weights(f"{side}_positions", (positions, dim), "position")], 0
+        return [Weights(name, (positions, dim), "position")], 0
     if settings.rotates:
         return [], positions * head_size * 4
     return [], positions * dim * 4 if settings.adds_vectors else 0

@@ -9,6 +9,7 @@ from torch import Tensor
 from trimtab.model.attention_flash4 import SIZES, attend_flash4
 from trimtab.model.attention_padded import attend_padded
 from trimtab.model.attention_rows import attend_rows
+from trimtab.model.positions.shaw import Relative
 from trimtab.model.sequence_layout import SequenceLayout
 from trimtab.model.tiled.attend import attend_tiled, fits_tiles
 
@@ -50,7 +51,7 @@ def attend(
     of: SequenceLayout,
     to: SequenceLayout,
     causal: bool,
-    bias: Float[Tensor, "heads longest longest"] | None = None,
+    bias: Float[Tensor, "heads longest longest"] | Relative | None = None,
 ) -> Float[Tensor, "queries heads size"]:
     """Segment i of the queries attends to segment i of the keys and to nothing else.
 
@@ -62,8 +63,9 @@ def attend(
     With fewer heads of keys than of queries, head h of the queries uses head h // (heads / kv_heads) of the keys:
     grouped-query attention (arXiv 2305.13245, section 2.2).
 
-    `bias` is added to the scores, by positions; only padded rows take one. Raises ValueError for other kernels, which
-    `model.transformer.Transformer.padded` keeps a model with such positions from.
+    `bias` is added by positions to the scores, or to keys and values where it is `Relative`; only padded rows take one.
+    Raises ValueError for other kernels, which `model.transformer.Transformer.padded` keeps a model with such positions
+    from.
     """
     if bias is not None and of.places is None:
         raise ValueError(

@@ -44,10 +44,20 @@ def next_bias(
 ) -> Float[Tensor, "hypotheses kv_heads group slots"] | None:
     """What positions add to the scores of one token of each hypothesis and the `past` + 1 slots of its cache, the last
     of which is the token's; heads grouped by the keys that they share. None if positions add nothing."""
-    # The slots of what is no token come before those of position 0, and are hidden.
-    slots = own[:, None] - torch.arange(past, -1, -1, device=own.device)
-    bias = positions.bias(own[:, None], slots)
+    bias = positions.bias(own[:, None], _slots(past, own))
     return None if bias is None else bias.squeeze(2).unflatten(1, (kv_heads, -1))
+
+
+def next_distances(
+    positions: Positions, past: int, *, own: Int[Tensor, "hypotheses"]
+) -> Int[Tensor, "hypotheses 1 slots"] | None:
+    """The rows of each layer's tables of distances for the same pairs; None without such tables."""
+    return positions.distances(own[:, None], _slots(past, own))
+
+
+def _slots(past: int, own: Int[Tensor, "hypotheses"]) -> Int[Tensor, "hypotheses slots"]:
+    """The positions of a cache's slots. Those of what is no token come before position 0, and are hidden."""
+    return own[:, None] - torch.arange(past, -1, -1, device=own.device)
 
 
 def hidden_by(

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from trimtab.model.positions.shaw import Relative, attend_biased
 from trimtab.model.sequence_layout import SequenceLayout
 
 
@@ -16,16 +17,18 @@ def attend_padded(
     of: SequenceLayout,
     to: SequenceLayout,
     causal: bool,
-    bias: Float[Tensor, "heads longest longest"] | None = None,
+    bias: Float[Tensor, "heads longest longest"] | Relative | None = None,
 ) -> Float[Tensor, "queries heads size"]:
     """Any device and precision. Only attention is padded; all other work stays on the flat stream."""
     q, k, v = pad_rows(queries, of), pad_rows(keys, to), pad_rows(values, to)
     # Padding is at the end of a row, so under a causal mask no real query ever sees it.
     mask = None if causal else to.real[:, None, None, :]
-    if bias is not None:
-        seen = torch.ones(bias.shape[1:], dtype=torch.bool, device=bias.device).tril() if causal else mask
-        mask, causal = bias.to(q.dtype).masked_fill(~seen, -torch.inf), False
-    mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
+    if bias is None:
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
+    else:
+        shape = of.max_seqlen, to.max_seqlen
+        seen = torch.ones(shape, dtype=torch.bool, device=q.device).tril() if causal else mask
+        mixed = attend_biased(q, k, v, seen=seen, bias=bias)
     return mixed.transpose(1, 2).reshape(-1, *queries.shape[1:])[of.places]
 
 

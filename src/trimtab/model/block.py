@@ -9,11 +9,14 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from trimtab.config.layer_parts import SUM_WITHOUT_NORM
 from trimtab.model.attention import attend
-from trimtab.model.feed_forward import FeedForward
+from trimtab.model.encoder_mix import EncoderMix
+from trimtab.model.experts import build_feed_forward
 from trimtab.model.layer_settings import LayerSettings, OwnShape
-from trimtab.model.norm import build_norm
+from trimtab.model.norm import SubLayerNorm, build_norm, build_sub_layer_norm
 from trimtab.model.positions.kind import PositionInputs, RotaryCosSin
+from trimtab.model.positions.shaw import DistanceVectors, Relative, distance_vectors
 from trimtab.model.prefix_attention import PrefixLayout, attend_prefix
 from trimtab.model.recompute import recomputed
 from trimtab.model.sequence_layout import SequenceLayout
@@ -41,6 +44,8 @@ class SelfAttention(nn.Module):
         epsilon = None if own is None else own.norm_epsilon
         self.norm_queries = build_norm("rms", self.size, epsilon=epsilon) if norms else None
         self.norm_keys = build_norm("rms", self.size, epsilon=epsilon) if norms else None
+        self.relative: DistanceVectors | None = None
+        """Added to keys and values by distance, where positions ask for it; the layer fills it in."""
 
     def forward(
         self,
@@ -52,11 +57,12 @@ class SelfAttention(nn.Module):
         prefix: PrefixLayout | None = None,
     ) -> Float[Tensor, "tokens dim"]:
         """What each token took from its segment; `causal` hides what comes after it, but not within a prefix."""
+        bias = self.added(positions)
 
         def attend_segments(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
             if prefix is not None:
-                return attend_prefix(queries, keys, values, layout=layout, prefix=prefix, bias=positions.bias)
-            return attend(queries, keys, values, of=layout, to=layout, causal=causal, bias=positions.bias)
+                return attend_prefix(queries, keys, values, layout=layout, prefix=prefix, bias=bias)
+            return attend(queries, keys, values, of=layout, to=layout, causal=causal, bias=bias)
 
         return self.attend_by(attend_segments, x, positions.rotary)
 
@@ -64,7 +70,17 @@ class SelfAttention(nn.Module):
         self, attend: Attend, x: Float[Tensor, "tokens dim"], rotary: RotaryCosSin | None
     ) -> Float[Tensor, "tokens dim"]:
         """The same with attention by a function that is passed in, such as one with a cache of keys and values."""
-        return self.out(attend(*self.project(x, rotary)).flatten(1))
+        mixed = attend(*self.project(x, rotary))
+        if rotary is not None and rotary.values:
+            mixed = rotary.rotate_back(mixed.view(x.shape[0], self.heads, self.size))
+        return self.out(mixed.flatten(1))
+
+    def added(self, positions: PositionInputs) -> Tensor | Relative | None:
+        """What positions add to the scores in this layer, or to keys and values."""
+        if self.relative is None:
+            return positions.bias
+        assert positions.distances is not None, "positions that give distances"
+        return self.relative.at(positions.distances)
 
     def project(
         self, x: Float[Tensor, "tokens dim"], rotary: RotaryCosSin | None
@@ -76,6 +92,7 @@ class SelfAttention(nn.Module):
             queries, keys = self._normed(queries, self.norm_queries), self._normed(keys, self.norm_keys)
         if rotary is not None:
             queries, keys = rotary.rotate(queries), rotary.rotate(keys)
+            values = rotary.rotate(values) if rotary.values else values
         return queries, keys, values
 
     @staticmethod
@@ -94,11 +111,13 @@ class CrossAttention(nn.Module):
         self.q = nn.Linear(config.dim, config.dim, bias=config.bias)
         self.kv = nn.Linear(config.dim, 2 * self.kv_heads * self.size, bias=config.bias)
         self.out = nn.Linear(config.dim, config.dim, bias=config.bias)
+        self.mix: EncoderMix | None = None
+        """Of the outputs of all encoder layers, where the model asks for it and fills it in."""
 
     def forward(
         self,
         x: Float[Tensor, "tokens dim"],
-        memory: Float[Tensor, "sources dim"],
+        memory: Float[Tensor, "sources width"],
         of: SequenceLayout,
         to: SequenceLayout,
     ) -> Float[Tensor, "tokens dim"]:
@@ -117,15 +136,17 @@ class CrossAttention(nn.Module):
         return self.out(attend(self.q(x).view(len(x), self.heads, self.size)).flatten(1))
 
     def of_head(
-        self, x: Float[Tensor, "tokens dim"], memory: Float[Tensor, "sources dim"], *, head: int
+        self, x: Float[Tensor, "tokens dim"], memory: Float[Tensor, "sources width"], *, head: int
     ) -> tuple[Float[Tensor, "tokens size"], Float[Tensor, "sources size"]]:
         """Queries and keys of one head, counted from 0."""
         kept = head * self.kv_heads // self.heads
         rows, kept_rows = (slice(each * self.size, (each + 1) * self.size) for each in (head, kept))
+        memory = memory if self.mix is None else self.mix(memory)
         return _some_rows(self.q, x, rows), _some_rows(self.kv, memory, kept_rows)
 
-    def keys_values(self, memory: Float[Tensor, "sources dim"]) -> tuple[Tensor, Tensor]:
+    def keys_values(self, memory: Float[Tensor, "sources width"]) -> tuple[Tensor, Tensor]:
         """Keys and values of the encoder's output, each `sources kv_heads size`."""
+        memory = memory if self.mix is None else self.mix(memory)
         keys, values = self.kv(memory).view(len(memory), 2, self.kv_heads, self.size).unbind(1)
         return keys, values
 
@@ -140,11 +161,11 @@ def _some_rows(linear: nn.Linear, x: Tensor, rows: slice) -> Tensor:
 class Residual(nn.Module):
     """The residual path that all kinds of layer share: `x + f(norm(x))`, or `norm(x + f(x))`; with the bottom-to-top
     connection the last norm of a layer is of `bottom + x + f(x)`, where `bottom` is what entered the layer (Takase et
-    al., arXiv 2206.00330, equation 10)."""
+    al., arXiv 2206.00330, equation 10). What a `SubLayerNorm` adds is in `model.norm`."""
 
     def __init__(self, config: LayerSettings, *, keeps_precision: bool = False) -> None:
         super().__init__()
-        self.norm_first = config.norm_position == "before"
+        self.norm_first = config.norm_position in SUM_WITHOUT_NORM
         self.adds_bottom = config.norm_position == "b2t"
         self.dropout = config.dropout
         self.skip_chance = 0.0
@@ -160,6 +181,7 @@ class Residual(nn.Module):
     def post(self, x: Tensor, update: Tensor, norm: nn.Module, *, bottom: Tensor | None = None) -> Tensor:
         """The residual path after the sub-layer; `bottom` is given to the last one of a layer."""
         dtype = x.dtype
+        update = norm.scale(update) if isinstance(norm, SubLayerNorm) else update
         x = x + F.dropout(self.kept_by_chance(update), self.dropout, self.training)
         if bottom is not None and self.adds_bottom:
             x = x + bottom
@@ -221,10 +243,13 @@ class EncoderBlock(nn.Module):
     def __init__(self, config: LayerSettings) -> None:
         super().__init__()
         self.residual = Residual(config)
-        self.norm_attention = build_norm(config.norm, config.dim)
+        self.norm_attention = build_sub_layer_norm(config)
         self.attention = SelfAttention(config)
-        self.norm_feed_forward = build_norm(config.norm, config.dim)
-        self.feed_forward = FeedForward(config)
+        self.attention.relative = distance_vectors(
+            config.all_position_settings[0], size=self.attention.size, bidirectional=True
+        )
+        self.norm_feed_forward = build_sub_layer_norm(config)
+        self.feed_forward = build_feed_forward(config)
 
     def forward(
         self, x: Float[Tensor, "tokens dim"], layout: SequenceLayout, positions: PositionInputs
@@ -241,7 +266,7 @@ class EncoderBlock(nn.Module):
 class Source(NamedTuple):
     """What a decoder block reads of the source in training: the encoder's output, and both layouts."""
 
-    memory: Float[Tensor, "sources dim"]
+    memory: Float[Tensor, "sources width"]
     target: SequenceLayout
     source: SequenceLayout
 
@@ -268,12 +293,15 @@ class DecoderBlock(nn.Module):
         super().__init__()
         epsilon = None if own is None else own.norm_epsilon
         self.residual = Residual(config, keeps_precision=own is not None)
-        self.norm_attention = build_norm(config.norm, config.dim, epsilon=epsilon)
+        self.norm_attention = build_sub_layer_norm(config, epsilon=epsilon)
         self.attention = SelfAttention(config, own=own)
-        self.norm_cross = build_norm(config.norm, config.dim) if own is None else None
+        self.attention.relative = distance_vectors(
+            config.all_position_settings[-1], size=self.attention.size, bidirectional=False
+        )
+        self.norm_cross = build_sub_layer_norm(config) if own is None else None
         self.cross = CrossAttention(config) if own is None else None
-        self.norm_feed_forward = build_norm(config.norm, config.dim, epsilon=epsilon)
-        self.feed_forward = FeedForward(config)
+        self.norm_feed_forward = build_sub_layer_norm(config, epsilon=epsilon)
+        self.feed_forward = build_feed_forward(config)
 
     def forward(
         self,

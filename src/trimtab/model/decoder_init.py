@@ -6,9 +6,12 @@ import torch
 from torch import nn
 
 from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.layer_parts import SUM_WITHOUT_NORM
 from trimtab.model.block import SelfAttention
+from trimtab.model.experts import MixtureOfExperts, fill_experts
 from trimtab.model.feed_forward import FeedForward
 from trimtab.model.init import FIRST_GAIN, first_weights_are_left_out
+from trimtab.model.norm import SubLayerNorm
 
 
 @torch.no_grad()
@@ -20,8 +23,9 @@ def init_decoder(model: nn.Module, config: DecoderModel, *, seed: int) -> None:
     of how many of them there are, two a layer (GPT-2, section 2.3), so that the variance at the end does not depend on
     the depth. Embeddings are small beside what the layers add, so that a tied output does not begin by predicting its
     own input, and the first loss is near ln(vocabulary). Norms begin at one, biases at zero; but norms after the sum
-    make embeddings large again, and so the gain of the last one begins where the logit of the own input is at most
-    FIRST_GAIN.
+    make embeddings large again, and with `rezero` the last norm sees nothing else, and so the gain of the last one
+    begins where the logit of the own input is at most FIRST_GAIN. A norm of what a sub-layer adds is divided as the map
+    before it.
 
     With `mup_base_dim`, embeddings and output have the standard deviation of a model of that width, and the gain of the
     last norm begins at mup_base_dim / dim: muP's output multiplier (arXiv 2203.03466, table 8).
@@ -31,12 +35,16 @@ def init_decoder(model: nn.Module, config: DecoderModel, *, seed: int) -> None:
     device = next(model.parameters()).device
     generator = torch.Generator("cpu" if device.type == "meta" else device).manual_seed(seed)
     std = math.sqrt(2 / (5 * config.dim))
-    damp = 1 / math.sqrt(2 * config.layers) if config.norm_position == "before" else 1.0
+    damp = 1 / math.sqrt(2 * config.layers) if config.norm_position in SUM_WITHOUT_NORM else 1.0
     for module in model.modules():
         match module:
+            case SubLayerNorm() if module.last is not None:
+                module.last.weight.fill_(damp)
             case SelfAttention():
                 normal(module.qkv, std=std, generator=generator)
                 normal(module.out, std=std * damp, generator=generator)
+            case MixtureOfExperts():
+                fill_experts(module, generator=generator, std=std, damp=damp)
             case FeedForward():
                 normal(module.up, std=std, generator=generator)
                 normal(module.down, std=std * damp, generator=generator)
@@ -44,8 +52,12 @@ def init_decoder(model: nn.Module, config: DecoderModel, *, seed: int) -> None:
                 module.weight.normal_(0.0, first_std(config), generator=generator)
     if config.mup_base_dim is not None:
         model.decoder.norm.weight.fill_(config.mup_base_dim / config.dim)
-    if config.norm_position != "before":
-        model.decoder.blocks[-1].norm_feed_forward.weight.fill_(min(1.0, FIRST_GAIN / (config.dim * std)))
+    largest = min(1.0, FIRST_GAIN / (config.dim * std))
+    if config.norm_position not in SUM_WITHOUT_NORM:
+        last = model.decoder.blocks[-1].norm_feed_forward
+        (last.first if isinstance(last, SubLayerNorm) else last).weight.fill_(largest)
+    elif config.rezero:
+        model.decoder.norm.weight.fill_(largest)
 
 
 def first_std(config: DecoderModel) -> float:

@@ -8,9 +8,18 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from trimtab.model.attention_cached import at_any_length, hidden_by, next_bias, next_logits, stream_at
+from trimtab.model.attention_cached import (
+    at_any_length,
+    hidden_by,
+    next_bias,
+    next_distances,
+    next_logits,
+    stream_at,
+)
 from trimtab.model.block import Attend
 from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.positions.kind import PositionInputs
+from trimtab.model.positions.shaw import Relative, attend_biased
 
 FIRST_SLOTS = 64
 """Slots that a cache begins with; it doubles when it is full."""
@@ -79,8 +88,11 @@ class PromptSession:
         kept = self.caches[0].keys.shape[1]
         bias = next_bias(self.model.target_positions, self.past, own=positions, kv_heads=kept)
         seen = self.seen if bias is None else hidden_by(bias.to(x.dtype), self.seen)
+        by_distance = PositionInputs(
+            distances=next_distances(self.model.target_positions, self.past, own=positions)
+        )
         for block, cache in zip(self.model.decoder.blocks, self.caches, strict=True):
-            attend = self._next(cache, seen)
+            attend = self._next(cache, seen, block.attention.added(by_distance))
             x = block.run(x, partial(block.attention.attend_by, attend, rotary=rotary))
         self.past += 1
         return self._logits(x).view(self.rows, self.width, -1)
@@ -134,8 +146,9 @@ class PromptSession:
         seen = (seen | torch.eye(length, dtype=torch.bool, device=tokens.device))[:, None]
         bias = self.model.target_positions.bias(positions, positions)
         seen = seen if bias is None else hidden_by(bias.to(x.dtype), seen)
+        by_distance = PositionInputs(distances=self.model.target_positions.distances(positions, positions))
         for block, cache in zip(self.model.decoder.blocks, self.caches, strict=True):
-            attend = self._first(cache, seen)
+            attend = self._first(cache, seen, block.attention.added(by_distance))
             x = block.run(x, partial(block.attention.attend_by, attend, rotary=rotary))
         self.past, self.skipped = length, skipped.repeat_interleave(self.width)
         return x.view(rows, length, -1)[:, -1]
@@ -147,7 +160,7 @@ class PromptSession:
         """From now on, `step` gives the logits of these ids alone, in this order."""
         self.short_output = self.model.output_matrix[ids]
 
-    def _next(self, cache: Cache, seen: Tensor | None) -> Attend:
+    def _next(self, cache: Cache, seen: Tensor | None, relative: Relative | None) -> Attend:
         """Attention of one token of each hypothesis to all before it.
 
         Heads of queries that share one of keys are asked as further queries of it, so that no cache is ever repeated.
@@ -156,11 +169,11 @@ class PromptSession:
         def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
             known = cache.put(keys, values, self.past)
             grouped = queries.unflatten(1, (keys.shape[1], -1))
-            return F.scaled_dot_product_attention(grouped, *known, attn_mask=seen).flatten(1, 2)
+            return attend_biased(grouped, *known, seen=seen, bias=relative).flatten(1, 2)
 
         return attend
 
-    def _first(self, cache: Cache, seen: Tensor) -> Attend:
+    def _first(self, cache: Cache, seen: Tensor, relative: Relative | None) -> Attend:
         """Attention of the first tokens of each row to each other, whose keys and values all its hypotheses keep."""
         rows, length = len(seen), seen.shape[-1]
         slots = max(cache.keys.shape[2], length)
@@ -172,7 +185,7 @@ class PromptSession:
             cache.values = F.pad(v, padding).repeat_interleave(self.width, 0)
             group = q.shape[1] // k.shape[1]
             k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
-            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+            mixed = attend_biased(q, k, v, seen=seen, bias=relative)
             return mixed.transpose(1, 2).flatten(0, 1)
 
         return attend

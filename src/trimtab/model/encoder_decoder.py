@@ -10,11 +10,15 @@ from torch import Tensor, nn
 
 from trimtab.config.model import ModelConfig
 from trimtab.model.block import DecoderBlock, EncoderBlock, Source
+from trimtab.model.encoder_mix import EncoderMix, side_by_side
 from trimtab.model.init import init_weights
+from trimtab.model.norm import zero_gains
 from trimtab.model.positions.build import Sizes, build_positions
+from trimtab.model.positions.combined import can_fade
 from trimtab.model.positions.kind import Positions
 from trimtab.model.sequence_layout import SequenceLayout, sequence_layout
 from trimtab.model.source_factors import FactorSize, SourceFactors
+from trimtab.model.source_registers import widened, with_registers
 from trimtab.model.stack import Stack
 from trimtab.model.transformer import Transformer
 from trimtab.types import PackedBatch, Stream
@@ -48,36 +52,53 @@ class EncoderDecoder(Transformer):
         width = config.dim - sum(each.dim or 0 for each in factors)
         self.source_embedding = nn.Embedding(source_rows, width) if tied != "all" else None
         self.output = nn.Embedding(rows, config.dim) if tied == "none" else None
+        longest = max_positions + config.registers
         sizes = Sizes(
-            max_positions, config.dim, config.encoder.heads, 1.0, math.sqrt(config.dim), bidirectional=True
+            longest, config.dim, config.encoder.heads, 1.0, math.sqrt(config.dim), bidirectional=True
         )
         self.source_positions = build_positions(config.source_position_settings, sizes)
-        sizes = sizes._replace(heads=config.decoder.heads, bidirectional=False)
+        sizes = sizes._replace(num_positions=max_positions, heads=config.decoder.heads, bidirectional=False)
         self.target_positions = build_positions(config.target_position_settings, sizes)
         self.encoder = Stack([EncoderBlock(config.encoder) for _ in range(config.encoder_layers)], config)
         self.decoder = Stack([DecoderBlock(config.decoder) for _ in range(config.decoder_layers)], config)
+        for block in self.decoder.blocks if config.encoder_mix != "last" else ():
+            block.cross.mix = EncoderMix(layers=config.encoder_layers, kind=config.encoder_mix)
         # The last, so that all other weights begin as they do without factors.
         self.source_factors = (
             SourceFactors(factors, num_ids=num_source_ids or num_ids, dim=config.dim) if factors else None
         )
+        self.source_registers = nn.Embedding(config.registers, config.dim) if config.registers else None
         init_weights(self, config, seed=seed)
+        self.begins_zero = zero_gains(self)
+        if config.absolute_fade is not None:
+            can_fade(self)
 
     def forward(self, pack: PackedBatch) -> Float[Tensor, "target_tokens dim"]:
         """The hidden vector from which each label is predicted, `output_matrix @ hidden` being its logits."""
         source, target = (sequence_layout(each, padded=self.padded) for each in (pack.source, pack.target))
         return self.decode(pack.target, self.encode(pack.source, source), target, source)
 
-    def encode(self, stream: Stream, layout: SequenceLayout) -> Float[Tensor, "source_tokens dim"]:
-        """The encoder's output for each source token."""
-        x, positions = self.embed_source(stream), self.source_positions.of_stream(stream)
+    def encode(self, stream: Stream, layout: SequenceLayout) -> Float[Tensor, "source_tokens width"]:
+        """The encoder's output for each source token; with `encoder_mix` those of all layers side by side."""
+        x, places = self.embed_source(stream), None
+        if self.source_registers is not None:
+            places = widened(stream, self.config.registers)
+            x = with_registers(x, self.source_registers.weight * math.sqrt(self.config.dim), places)
+            stream, layout = places.stream, sequence_layout(places.stream, padded=layout.places is not None)
+        positions = self.source_positions.of_stream(stream)
+        outputs = [x]
         for block in self.encoder.blocks:
             x = self.after(block, x, layout, positions)
-        return self.encoder.norm(x)
+            outputs.append(x)
+        outputs = outputs[-1:] if self.config.encoder_mix == "last" else outputs
+        if places is not None:
+            outputs = [each.index_select(0, places.tokens) for each in outputs]
+        return side_by_side(outputs, self.encoder.norm)
 
     def decode(
         self,
         stream: Stream,
-        memory: Float[Tensor, "source_tokens dim"],
+        memory: Float[Tensor, "source_tokens width"],
         target: SequenceLayout,
         source: SequenceLayout,
     ) -> Float[Tensor, "target_tokens dim"]:

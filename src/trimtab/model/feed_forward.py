@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from trimtab.config.layer_parts import Activation
 from trimtab.model.gated import swiglu
 from trimtab.model.layer_settings import LayerSettings
 
@@ -16,8 +17,8 @@ GATED = ("swiglu", "geglu")
 class FeedForward(nn.Module):
     """`down(activation(up(x)))`, or with a gate `down(activation(gate(x)) * up(x))`.
 
-    Sources: GELU, arXiv 1606.08415; SiLU, arXiv 1702.03118 (as Swish, arXiv 1710.05941); GEGLU and SwiGLU, arXiv
-    2002.05202, equation 6.
+    Sources: leaky ReLU, Maas et al. 2013; GELU, arXiv 1606.08415; SiLU, arXiv 1702.03118 (as Swish, arXiv 1710.05941);
+    GEGLU and SwiGLU, arXiv 2002.05202, equation 6.
     """
 
     def __init__(self, config: LayerSettings) -> None:
@@ -29,19 +30,24 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows dim"]:
         """Each vector by itself."""
-        hidden = self.up(x)
-        match self.activation:
-            case "relu":
-                hidden = F.relu(hidden)
-            case "gelu":
-                hidden = F.gelu(hidden)
-            case "silu" | "swish":
-                hidden = F.silu(hidden)
-            case "swiglu":
-                hidden = swiglu(hidden)
-            case "geglu":
-                gate, hidden = hidden.chunk(2, dim=-1)
-                hidden = F.gelu(gate) * hidden
-            case _:
-                assert_never(self.activation)
-        return self.down(hidden)
+        return self.down(activated(self.up(x), self.activation))
+
+
+def activated(hidden: Float[Tensor, "*rows wide"], activation: Activation) -> Float[Tensor, "*rows inner"]:
+    """What goes into the second map; half as wide where the first half is a gate."""
+    match activation:
+        case "relu":
+            return F.relu(hidden)
+        case "leaky_relu":
+            return F.leaky_relu(hidden)
+        case "gelu":
+            return F.gelu(hidden)
+        case "silu" | "swish":
+            return F.silu(hidden)
+        case "swiglu":
+            return swiglu(hidden)
+        case "geglu":
+            gate, hidden = hidden.chunk(2, dim=-1)
+            return F.gelu(gate) * hidden
+        case _:
+            assert_never(activation)

@@ -10,9 +10,12 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from trimtab.config.layer_parts import SUM_WITHOUT_NORM
 from trimtab.config.model import ModelConfig
 from trimtab.model.block import CrossAttention, SelfAttention
+from trimtab.model.experts import MixtureOfExperts, fill_experts, xavier_std
 from trimtab.model.feed_forward import GATED, FeedForward
+from trimtab.model.norm import SubLayerNorm
 
 FIRST_GAIN = 4.0
 """The logit with which an untrained decoder predicts its own input."""
@@ -57,18 +60,22 @@ def init_weights(model: nn.Module, config: ModelConfig, *, seed: int) -> None:
 
     Embeddings have a standard deviation of dim^-1/2 and are multiplied by dim^1/2 on their way in, so the residual
     path starts at 1; each linear map is Xavier-uniform (Glorot and Bengio 2010), fused ones part by part, those of
-    keys and values as if they had every head, so that attention begins the same however few they have; with the norm
-    before, maps that write to the residual path are divided by the square root of the number of writers ("Spike No
-    More", arXiv 2312.16903, section 4).
+    keys and values as if they had every head, so that attention begins the same however few they have; where the
+    residual path has no norm on it, maps that write to it are divided by the square root of the number of writers
+    ("Spike No More", arXiv 2312.16903, section 4), and so is the gain of a norm between them and the path.
 
-    The output matrix is tied to the embedding, so with the norm before, where the residual path still shows the input,
-    the decoder would begin by predicting its own input with a logit of dim^1/2: a first loss of 17.6 in place of 9.7 at
-    512 wide. The gain of its last norm therefore starts at FIRST_GAIN / dim^1/2, and the first loss is near
-    ln(vocabulary).
+    The output matrix is tied to the embedding, so with the norm before, and with `rezero`, where the residual path
+    still shows the input, the decoder would begin by predicting its own input with a logit of dim^1/2: a first loss of
+    17.6 in place of 9.7 at 512 wide. The gain of its last norm therefore starts at FIRST_GAIN / dim^1/2, and the first
+    loss is near ln(vocabulary).
     """
     fill_weights(model, config, seed=seed)
-    if config.norm_position == "before" and not first_weights_are_left_out():
+    if first_weights_are_left_out():
+        return
+    if config.norm_position in SUM_WITHOUT_NORM:
         scale_down_last_norm(model.decoder.norm, config)
+    elif config.rezero:
+        scale_down_last_norm(model.decoder.blocks[-1].norm_feed_forward.first, config)
 
 
 @torch.no_grad()
@@ -87,9 +94,11 @@ def fill_weights(model: nn.Module, config: ModelConfig, *, seed: int) -> None:
     writers = 2 * config.encoder_layers, 3 * config.decoder_layers
     for name, module in model.named_modules():
         damp = 1.0
-        if config.norm_position == "before":
+        if config.norm_position in SUM_WITHOUT_NORM:
             damp = 1 / math.sqrt(writers[0] if name.startswith("encoder") else writers[1])
         match module:
+            case SubLayerNorm() if module.last is not None:
+                module.last.weight.fill_(damp)
             case SelfAttention():
                 xavier(module.qkv, width=config.dim, gain=1.0, generator=generator)
                 xavier(module.out, width=config.dim, gain=damp, generator=generator)
@@ -97,6 +106,9 @@ def fill_weights(model: nn.Module, config: ModelConfig, *, seed: int) -> None:
                 xavier(module.q, width=config.dim, gain=1.0, generator=generator)
                 xavier(module.kv, width=config.dim, gain=1.0, generator=generator)
                 xavier(module.out, width=config.dim, gain=damp, generator=generator)
+            case MixtureOfExperts():
+                std = xavier_std(config.dim, module.down.shape[2])
+                fill_experts(module, generator=generator, std=std, damp=damp)
             case FeedForward():
                 gates = 2 if config.activation in GATED else 1
                 width = module.up.out_features // gates

@@ -2,6 +2,8 @@
 
 from typing import Literal, Protocol, runtime_checkable
 
+from trimtab.config.experts import Experts
+from trimtab.config.layer_parts import Activation, NormPosition
 from trimtab.config.positions import PositionSettings
 
 
@@ -40,8 +42,13 @@ class LayerSettings(Protocol):
         ...
 
     @property
-    def norm_position(self) -> Literal["before", "after", "b2t"]:
-        """Before each sub-layer, or after the addition, of the layer's own input too."""
+    def norm_position(self) -> NormPosition:
+        """Where the norms of a layer are."""
+        ...
+
+    @property
+    def rezero(self) -> bool:
+        """Whether what a sub-layer adds has a factor that begins at zero."""
         ...
 
     @property
@@ -50,8 +57,13 @@ class LayerSettings(Protocol):
         ...
 
     @property
-    def activation(self) -> Literal["relu", "gelu", "silu", "swish", "swiglu", "geglu"]:
+    def activation(self) -> Activation:
         """Of the feed-forward blocks."""
+        ...
+
+    @property
+    def experts(self) -> Experts | None:
+        """What a mixture of experts is made of; None for one feed-forward block."""
         ...
 
     @property

@@ -2,7 +2,11 @@
 
 from typing import Literal, assert_never
 
-from torch import nn
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from trimtab.model.layer_settings import LayerSettings
 
 RMS_EPSILON = 1e-6
 """The usual one of RMSNorm."""
@@ -18,3 +22,44 @@ def build_norm(kind: Literal["layer", "rms"], dim: int, *, epsilon: float | None
             return nn.RMSNorm(dim, eps=epsilon or RMS_EPSILON)
         case _:
             assert_never(kind)
+
+
+class SubLayerNorm(nn.Module):
+    """What a sub-layer has in place of one norm: with `norm_position: sandwich` one before it and one of what it adds
+    (Sandwich-LN, Ding et al. 2021, arXiv 2105.13290, section 2.4); with `none` no norm; with `rezero` a factor of what
+    it adds, which begins at zero and is trained (Bachlechner et al. 2020, arXiv 2003.04887, equation 3)."""
+
+    def __init__(self, config: LayerSettings, *, epsilon: float | None = None) -> None:
+        super().__init__()
+
+        def norm() -> nn.Module:
+            return build_norm(config.norm, config.dim, epsilon=epsilon)
+
+        self.first = nn.Identity() if config.norm_position == "none" else norm()
+        self.last = norm() if config.norm_position == "sandwich" else None
+        self.gain = nn.Parameter(torch.zeros(1)) if config.rezero else None
+
+    def forward(self, x: Float[Tensor, "tokens dim"]) -> Float[Tensor, "tokens dim"]:
+        """What the sub-layer sees; with the norm after it, the residual path."""
+        return self.first(x)
+
+    def scale(self, update: Float[Tensor, "tokens dim"]) -> Float[Tensor, "tokens dim"]:
+        """What the sub-layer adds."""
+        update = update if self.last is None else self.last(update)
+        return update if self.gain is None else update * self.gain.to(update.dtype)
+
+
+def zero_gains(model: nn.Module) -> frozenset[str]:
+    """The names of the factors that begin at zero and hide the sub-layers from the first gradient."""
+    return frozenset(
+        f"{name}.gain"
+        for name, module in model.named_modules()
+        if isinstance(module, SubLayerNorm) and module.gain is not None
+    )
+
+
+def build_sub_layer_norm(config: LayerSettings, *, epsilon: float | None = None) -> nn.Module:
+    """The one norm of a sub-layer, or what it has in place of it."""
+    if config.norm_position in ("sandwich", "none") or config.rezero:
+        return SubLayerNorm(config, epsilon=epsilon)
+    return build_norm(config.norm, config.dim, epsilon=epsilon)

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from trimtab.model.attention import attend
+from trimtab.model.positions.shaw import Relative
 from trimtab.model.sequence_layout import SequenceLayout, sequence_layout
 from trimtab.types import Stream
 
@@ -45,7 +46,7 @@ def attend_prefix(
     *,
     layout: SequenceLayout,
     prefix: PrefixLayout,
-    bias: Float[Tensor, "heads longest longest"] | None = None,
+    bias: Float[Tensor, "heads longest longest"] | Relative | None = None,
 ) -> Float[Tensor, "tokens heads size"]:
     """Exact, by the kernels that there are: a token after the prefix attends causally to its whole segment, and one of
     the prefix to the prefix alone, so that each of the two results is taken where it is the right one.

@@ -10,10 +10,18 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from trimtab.model.attention_cached import at_any_length, hidden_by, next_bias, next_logits, stream_at
+from trimtab.model.attention_cached import (
+    at_any_length,
+    hidden_by,
+    next_bias,
+    next_distances,
+    next_logits,
+    stream_at,
+)
 from trimtab.model.attention_padded import pad_rows
 from trimtab.model.block import Attend
-from trimtab.model.positions.kind import Positions
+from trimtab.model.positions.kind import PositionInputs, Positions
+from trimtab.model.positions.shaw import Relative, attend_biased
 from trimtab.model.sequence_layout import SequenceLayout, sequence_layout
 from trimtab.model.stack import Stack
 from trimtab.types import Stream
@@ -40,7 +48,7 @@ class ReadsSource(Protocol):
         """What the decoder's output is scored by."""
         ...
 
-    def encode(self, stream: Stream, layout: SequenceLayout) -> Float[Tensor, "source_tokens dim"]:
+    def encode(self, stream: Stream, layout: SequenceLayout) -> Float[Tensor, "source_tokens width"]:
         """The encoder's output for each slot of the source."""
         ...
 
@@ -97,8 +105,12 @@ class Session:
         kept = self.model.config.decoder.kv_heads
         bias = next_bias(self.model.target_positions, self.past, own=positions, kv_heads=kept)
         seen = self.seen if bias is None else hidden_by(bias.to(x.dtype), self.seen)
+        by_distance = PositionInputs(
+            distances=next_distances(self.model.target_positions, self.past, own=positions)
+        )
         for block, cache in zip(self.model.decoder.blocks, self.caches, strict=True):
-            attend_self, attend_source = self._next(cache, seen), self._from_source(cache)
+            relative = block.attention.added(by_distance)
+            attend_self, attend_source = self._next(cache, seen, relative), self._from_source(cache)
             x = block.run(
                 x,
                 partial(block.attention.attend_by, attend_self, rotary=rotary),
@@ -126,8 +138,13 @@ class Session:
         seen = (seen | torch.eye(length, dtype=torch.bool, device=tokens.device))[:, None]
         bias = self.model.target_positions.bias(positions, positions)
         seen = seen if bias is None else hidden_by(bias.to(x.dtype), seen)
+        by_distance = PositionInputs(distances=self.model.target_positions.distances(positions, positions))
         for block, cache in zip(self.model.decoder.blocks, self.caches, strict=True):
-            attend_self, attend_source = self._first(cache, seen), self._first_from_source(cache)
+            relative = block.attention.added(by_distance)
+            attend_self, attend_source = (
+                self._first(cache, seen, relative),
+                self._first_from_source(cache),
+            )
             x = block.run(
                 x,
                 partial(block.attention.attend_by, attend_self, rotary=rotary),
@@ -159,7 +176,7 @@ class Session:
                 each.index_select(0, hypotheses) for each in (cache.keys, cache.values)
             )
 
-    def _next(self, cache: BlockCache, seen: Tensor | None) -> Attend:
+    def _next(self, cache: BlockCache, seen: Tensor | None, relative: Relative | None) -> Attend:
         """Attention of one token of each hypothesis to all before it.
 
         Heads of queries that share one of keys are asked as further queries of it, so that no cache is ever repeated.
@@ -169,7 +186,7 @@ class Session:
             cache.keys = torch.cat([cache.keys, keys[:, :, None]], dim=2)
             cache.values = torch.cat([cache.values, values[:, :, None]], dim=2)
             grouped = queries.unflatten(1, (keys.shape[1], -1))
-            mixed = F.scaled_dot_product_attention(grouped, cache.keys, cache.values, attn_mask=seen)
+            mixed = attend_biased(grouped, cache.keys, cache.values, seen=seen, bias=relative)
             return mixed.flatten(1, 2)
 
         return attend
@@ -184,14 +201,14 @@ class Session:
 
         return attend
 
-    def _first(self, cache: BlockCache, seen: Tensor) -> Attend:
+    def _first(self, cache: BlockCache, seen: Tensor, relative: Relative | None) -> Attend:
         """Attention of the first tokens of each row to each other, whose keys and values all its hypotheses keep."""
 
         def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
             q, k, v = (each.unflatten(0, (len(seen), -1)).transpose(1, 2) for each in (queries, keys, values))
             cache.keys = k.repeat_interleave(self.width, 0)
             cache.values = v.repeat_interleave(self.width, 0)
-            return attend_rows(q, k, v, seen)
+            return attend_rows(q, k, v, seen, relative)
 
         return attend
 
@@ -210,11 +227,12 @@ def attend_rows(
     keys: Float[Tensor, "rows kv_heads keys size"],
     values: Float[Tensor, "rows kv_heads keys size"],
     seen: Tensor,
+    relative: Relative | None = None,
 ) -> Float[Tensor, "tokens heads size"]:
     """Attention of several tokens of each row, row after row in the result."""
     group = queries.shape[1] // keys.shape[1]
     keys, values = keys.repeat_interleave(group, 1), values.repeat_interleave(group, 1)
-    mixed = F.scaled_dot_product_attention(queries, keys, values, attn_mask=seen)
+    mixed = attend_biased(queries, keys, values, seen=seen, bias=relative)
     return mixed.transpose(1, 2).flatten(0, 1)
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.model import ModelConfig
+from trimtab.config.positions import parts_of
 from trimtab.errors import InputError, Problem, input_error
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
@@ -21,11 +22,17 @@ MAY_DIFFER = {
     "tie_embeddings",
     "warm_start",
     "warm_start_sha256",
+    "warm_start_positions",
+    "absolute_fade",
     "prefix",
     "residual",
     "mup_base_dim",
 }
 """Settings that may differ, besides every dropout: they change no weight, or only which matrix is read."""
+POSITIONS = ("positions", "decoder_positions")
+SIDE_POSITIONS = ("source_positions", "target_positions")
+VECTORS = ".attention.relative."
+"""In the names of vectors that layers have by distance."""
 SIDES = ("heads", "kv_heads", "feed_forward")
 TYING_THAT_FITS = {
     "all": ("all", "decoder", "none"),
@@ -74,6 +81,8 @@ def take_weights(
     if "embedding.weight" in model.frozen:
         _refuse_new_rows(source, target, old=old, name=name)
     found, here = merged_weights(old), base_weights(model)
+    if model.config.warm_start_positions == "other":
+        found = with_positions_of(model, old, found=found, here=here)
     if unlike := [*unlike_tensors(found, here, name=name)]:
         raise InputError(*unlike)
     for key, tensor in here.items():
@@ -86,6 +95,33 @@ def take_weights(
         model.source_embedding.weight.copy_(mapped_rows(own.weight, model.source_embedding.weight, source))
     if model.output is not None:
         model.output.weight.copy_(mapped_rows(old.output_matrix, model.output.weight, target))
+
+
+def with_positions_of(
+    model: Started, old: Started, *, found: Mapping[str, Tensor], here: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """The old weights without those of positions that the new model lacks, under the names that it has for those that
+    both have, and with its first weights for the others."""
+    begun = {
+        name: tensor for name, tensor in here.items() if VECTORS in name or name.startswith(SIDE_POSITIONS)
+    }
+    kept = {name: tensor for name, tensor in found.items() if not name.startswith(SIDE_POSITIONS)}
+    kept = {name: tensor for name, tensor in kept.items() if VECTORS not in name or name in here}
+    for side in SIDE_POSITIONS:
+        before, after = (names_of_positions(each, side) for each in (old, model))
+        both = (kind for kind in before.keys() & after.keys() if before[kind] in found)
+        kept |= {after[kind]: found[before[kind]] for kind in both}
+    return {**begun, **kept}
+
+
+def names_of_positions(model: Started, side: str) -> dict[str, str]:
+    """By the kind of positions of a side, what a table of weights of it is called."""
+    settings = model.config.all_position_settings[0 if side == "source_positions" else -1]
+    if not hasattr(model, side):
+        return {}
+    parts = parts_of(settings)
+    places = [side] if len(parts) == 1 else [f"{side}.absolute", f"{side}.relative"]
+    return {each.kind: f"{place}.weight" for each, place in zip(parts, places, strict=True)}
 
 
 def _take_factors(model: Started, old: Started, rows: Mapping[str, RowMap]) -> None:
@@ -157,8 +193,9 @@ def differences(
     before, after = described(old), described(new)
     if old.kind != new.kind:
         after = {"kind": new.kind}
+    may_differ = POSITIONS if new.warm_start_positions == "other" else ()
     for key in after:
-        if before.get(key) != after[key]:
+        if key not in may_differ and before.get(key) != after[key]:
             yield Problem(
                 what=f"model.{key}: differs from the model to start from",
                 got=str(after[key]),

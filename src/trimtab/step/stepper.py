@@ -72,6 +72,15 @@ class Unfreezes(Protocol):
 
 
 @runtime_checkable
+class Fades(Protocol):
+    """A part of the model that fades."""
+
+    def begin(self, step: int) -> None:
+        """Sets what is left of it when so many steps have been taken."""
+        ...
+
+
+@runtime_checkable
 class CollectsStatistics(Protocol):
     """Statistics of activations that a model stores beside its weights, as batch norm does."""
 
@@ -108,6 +117,8 @@ class Stepper:
     """Takes the steps where gradients are used within the backward pass."""
     unfreezing: Unfreezes | None = None
     """Where some weights are frozen for the first steps alone."""
+    fading: Fades | None = None
+    """Where absolute positions fade."""
     ranks: Ranks = ONE_RANK
     """The processes that take each step together."""
 
@@ -115,6 +126,8 @@ class Stepper:
         """Prepares the next step: its dropout, which weights it trains, whether its loss truncates, and whether it is
         left out because it lies near a step that damaged the run. All of it follows from where the run is."""
         self.train_weights_of(state.step)
+        if self.fading is not None:
+            self.fading.begin(state.step)
         after = self.truncate_after
         self.loss.truncating = after is not None and self.clock.share(after, state) >= 1
         masked = state.guard.get("masked", ())

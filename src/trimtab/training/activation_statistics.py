@@ -10,13 +10,16 @@ from torch import nn
 
 from trimtab.finding import Finding
 from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, SelfAttention
-from trimtab.model.positions.kind import RotaryCosSin
+from trimtab.model.feed_forward import FeedForward
+from trimtab.model.positions.shaw import Relative, scores_by_distance
+from trimtab.training.position_use import position_use
 from trimtab.watch.activations import Activations, activations, out_of_bounds
 from trimtab.watch.attention import (
     Attention,
     attention_sinks,
     large_logits,
     look_at_attention,
+    padded,
     share_of_sinks,
 )
 
@@ -58,6 +61,8 @@ class ActivationStatistics:
     """Largest attention logit by attention."""
     shares: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
     """By attention and head, see `watch.attention.Attention`."""
+    positions: dict[str, float] = field(default_factory=dict[str, float])
+    """See `training.position_use`."""
 
     @property
     def scores(self) -> dict[str, float]:
@@ -95,7 +100,7 @@ def watching(model: nn.Module, *, sentences: int) -> Generator[list[ActivationSt
         return
     with ExitStack() as outer:
         open_now = outer.enter_context(ExitStack())
-        read = 0
+        read, asked = 0, False
 
         def before(module: Any, given: Any) -> None:
             nonlocal read
@@ -104,7 +109,11 @@ def watching(model: nn.Module, *, sentences: int) -> Generator[list[ActivationSt
                 found.append(open_now.enter_context(one_pass(module, given[0])))
 
         def after(module: nn.Module, given: Any, hidden: Any) -> None:
+            nonlocal asked
             open_now.close()
+            if found and not asked:
+                asked = True  # before it, since these passes come here too
+                found[0].positions.update(position_use(module, given[0]))
 
         outer.callback(model.register_forward_pre_hook(before).remove)
         outer.callback(model.register_forward_hook(after).remove)
@@ -119,7 +128,11 @@ def one_pass(model: Any, batch: Segmented) -> Generator[ActivationStatistics]:
     a GPU it runs a copy.
     """
     tokens, blocks = model.tokens_read(batch), blocks_of(model)
-    maps = {f"{name}.feed_forward": block.feed_forward.down for name, block in blocks.items()}
+    maps = {
+        f"{name}.feed_forward": block.feed_forward.down
+        for name, block in blocks.items()
+        if isinstance(block.feed_forward, FeedForward)
+    }
     real = {name: tokens[name.partition(".")[0]] for name in (*blocks, *maps)}
     with (
         activations(blocks, maps, tokens=real) as seen,
@@ -171,9 +184,12 @@ def attention_hook(name: str, found: dict[str, Attention], *, rows: int) -> Call
             case SelfAttention():
                 x, of, positions = given
                 to, count = of, int(of.cu_seqlens[rows])
-                rotary = positions.rotary and RotaryCosSin(*(part[:count] for part in positions.rotary))
+                rotary = positions.rotary and positions.rotary.first(count)
                 queries, keys, _ = module.project(x[:count], rotary)
-                bias = positions.bias
+                bias = module.added(positions)
+                if isinstance(bias, Relative):
+                    asked, _ = padded(queries.float(), of.cu_seqlens[: rows + 1], of.max_seqlen)
+                    bias = scores_by_distance(asked.transpose(1, 2), bias)
             case CrossAttention():
                 x, memory, of, to = given
                 x, memory = x[: int(of.cu_seqlens[rows])], memory[: int(to.cu_seqlens[rows])]

@@ -10,6 +10,8 @@ from torch import nn
 
 from trimtab.config.step import Clip, ClipGlobalNorm
 from trimtab.finding import Finding
+from trimtab.model.encoder_mix import mix_weights
+from trimtab.model.experts import expert_loads
 from trimtab.step.learning_rate import LearningRate
 from trimtab.training.activation_statistics import ActivationStatistics, watching
 from trimtab.types import StepReport
@@ -73,6 +75,8 @@ class HealthCheck:
     """Names of the embeddings."""
     clipping: ClipWatch | None = field(init=False)
     waiting: DataWait = field(default_factory=DataWait)
+    loads: dict[str, float] = field(default_factory=dict[str, float])
+    """Of the experts of each layer, see `model.experts.expert_loads`."""
     inside: ActivationStatistics | None = None
     """Of the newest look; what it found holds until the next."""
 
@@ -118,6 +122,7 @@ class HealthCheck:
         with watching(model, sentences=rows) as found:
             yield
         self.inside = found[0] if found else self.inside
+        self.loads = expert_loads(model)
 
     def look(self) -> Look:
         """Numbers and findings of now, with what was seen while `watching`."""
@@ -127,10 +132,14 @@ class HealthCheck:
         return replace(self.to_report(scores, found), details=self.details())
 
     def details(self) -> dict[str, dict[str, float]]:
-        """Root mean square of each layer's output, where this look saw it, and how far a step moves each tensor."""
+        """Root mean square of each layer's output, where this look saw it, how far a step moves each tensor, and with
+        which weights decoder layers read those of the encoder."""
         found = {"update_ratios": self.ratios.medians()}
         if self.inside is not None and self.steps_of_look == self.steps:
             found["rms_by_depth"] = self.inside.activations.left
+            found["position_use"] = self.inside.positions
+        found["encoder_mix"] = mix_weights(self.model)
+        found["expert_load"] = self.loads
         return {
             kind: {name: float(f"{value:.4g}") for name, value in each.items() if math.isfinite(value)}
             for kind, each in found.items()

@@ -39,7 +39,7 @@ def look_at_attention(
     to: Int32[Tensor, "segments_and_one"],
     max_seqlen: tuple[int, int],
     causal: bool,
-    bias: Float[Tensor, "heads longest longest"] | None = None,
+    bias: Float[Tensor, "*rows heads longest longest"] | None = None,
 ) -> Attention:
     """Computes the logits of padded rows: the queries `of[i]:of[i + 1]` look at the keys `to[i]:to[i + 1]`.
     `max_seqlen` bounds the lengths on either side; `bias` is what positions add to the logits. Memory grows with the

@@ -11,6 +11,8 @@ KINDS = {
     "what transformers has no class for": {"positions": "learned", "norm": "layer", "activation": "gelu"},
     "a bias on the scores of attention": {"positions": "alibi"},
     "shared heads and norms of queries": {"kv_heads": 2, "qk_norm": True},
+    "vectors by distance": {"positions": "sinusoidal+shaw", "norm_position": "sandwich", "rezero": True},
+    "rotated values": {"positions": "rotary_qkv", "norm_position": "none", "rezero": True},
 }
 
 
@@ -38,3 +40,19 @@ def test_the_program_takes_any_number_of_rows_of_any_length_up_to_the_window(tmp
                 torch.testing.assert_close(row[: len(own)], own, rtol=0, atol=1e-5)
         with pytest.raises(AssertionError, match="Guard failed"):
             program(torch.zeros((1, WINDOW + 1), dtype=torch.long))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", [KINDS["vectors by distance"], KINDS["rotated values"]], ids=str)
+def test_a_program_of_other_parts_takes_rows_of_any_length_too(changes, tmp_path):
+    model = network(60, **changes)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if name.endswith("gain"):
+                weight.fill_(0.5)
+    write_program(model, tmp_path)
+    program = torch.export.load(tmp_path / PROGRAM).module()
+    for rows in (ROWS, ROWS[:1]):
+        wanted = row_logits(model, rows)
+        for own, row in zip(wanted, program(filled(rows)), strict=True):
+            torch.testing.assert_close(row[: len(own)], own, rtol=0, atol=1e-5)

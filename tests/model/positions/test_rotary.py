@@ -47,3 +47,19 @@ def test_angles_of_a_half_copy_are_those_of_the_original():
     narrow.keep_precision(original)
     assert narrow.rotary_table() is original.rotary_table()
     assert narrow.rotary_table().dtype == torch.float32
+
+
+def test_rotated_values_depend_on_the_distance_alone():
+    rotary = RotaryPositions(num_positions=60, size=8, theta=100.0, values=True)
+    value = torch.randn(1, 1, 8)
+
+    def taken(query, key):
+        return rotary.rotate(torch.tensor([query])).rotate_back(
+            rotary.rotate(torch.tensor([key])).rotate(value)
+        )
+
+    torch.testing.assert_close(taken(3, 1), taken(40, 38))
+    torch.testing.assert_close(taken(7, 7), value)
+    assert not torch.allclose(taken(3, 1), taken(3, 2))
+    assert rotary.rotate(torch.tensor([3])).values
+    assert not positions().rotate(torch.tensor([3])).values

@@ -66,5 +66,5 @@ def check(run: Description) -> Iterator[Diagnosis]:
     # In Mammoth rotary positions are the only ones that work, by its own documentation.
     if positions is None or size is None or not positions.is_written or run.tool == "mammoth":
         return
-    if positions.value in ("relative", "rotary", "alibi") and is_tiny_translator(run):
+    if positions.value in ("relative", "rotary", "rotary_qkv", "shaw", "alibi") and is_tiny_translator(run):
         yield RULE.at(positions, positions=positions.value, size=f"{size / 1e6:.0f}")

@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 from trimtab.model.block import DecoderBlock
 from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.positions.kind import PositionInputs
+from trimtab.model.positions.shaw import Relative, attend_biased
 from trimtab.types import Stream
 
 PROGRAM = "model.pt2"
@@ -34,24 +36,25 @@ class RowDecoder(nn.Module):
         cu_seqlens = torch.arange(rows + 1, device=ids.device, dtype=torch.int32) * length
         stream = Stream(ids.flatten(), positions, segments, cu_seqlens, max_seqlen=self.model.max_positions)
         x = self.model.embed_target(stream)
-        rotary, bias = (
-            self.model.target_positions.rotate(positions),
-            self.model.target_positions.bias(row, row),
+        rotary = self.model.target_positions.rotate(positions)
+        given = PositionInputs(
+            None, self.model.target_positions.bias(row, row), self.model.target_positions.distances(row, row)
         )
-        if bias is not None:
-            bias = bias.masked_fill(row[:, None] < row, -torch.inf)
 
-        def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-            parts = [each.unflatten(0, (rows, length)).transpose(1, 2) for each in (queries, keys, values)]
-            shared = keys.shape[1] != queries.shape[1]
-            found = F.scaled_dot_product_attention(
-                *parts, attn_mask=bias, is_causal=bias is None, enable_gqa=shared
-            )
+        def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | Relative | None) -> Tensor:
+            q, k, v = (each.unflatten(0, (rows, length)).transpose(1, 2) for each in (queries, keys, values))
+            if bias is None:
+                shared = keys.shape[1] != queries.shape[1]
+                found = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=shared)
+            else:
+                k, v = (each.repeat_interleave(q.shape[1] // k.shape[1], 1) for each in (k, v))
+                found = attend_biased(q, k, v, seen=row[:, None] >= row, bias=bias)
             return found.transpose(1, 2).flatten(0, 1)
 
         for block in self.model.decoder.blocks:
             assert isinstance(block, DecoderBlock)
-            x = block.run(x, partial(block.attention.attend_by, attend, rotary=rotary))
+            own = partial(attend, bias=block.attention.added(given))
+            x = block.run(x, partial(block.attention.attend_by, own, rotary=rotary))
         logits = F.linear(self.model.decoder.norm(x), self.model.output_matrix)[:, : self.model.num_ids]
         return logits.float().unflatten(0, (rows, length))
 

@@ -8,11 +8,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from trimtab.config.layer_parts import SUM_WITHOUT_NORM
 from trimtab.config.modular_model import SIDES, Layers, ModularModel, Route, Side
 from trimtab.model.block import DecoderBlock, EncoderBlock
 from trimtab.model.init import fill_weights, scale_down_last_norm
 from trimtab.model.modular.route_model import RouteModel, RouteParts, chained
 from trimtab.model.modular.together import Predicted, predicted
+from trimtab.model.norm import zero_gains
 from trimtab.model.positions.build import Sizes, build_positions
 from trimtab.model.stack import Stack
 from trimtab.model.transformer import Transformer
@@ -60,7 +62,8 @@ class Modular(Transformer):
         self._keep_last_norms()
         self._keep_used_tables()
         fill_weights(self, config, seed=seed)
-        if config.norm_position == "before":
+        self.begins_zero = zero_gains(self)
+        if config.norm_position in SUM_WITHOUT_NORM:
             for stack in self.decoder.values():
                 if not isinstance(stack.norm, nn.Identity):
                     scale_down_last_norm(stack.norm, config)

@@ -46,7 +46,7 @@ class RouteModel(EncoderDecoder):
         self.target_positions = parts.target_positions
         self.encoder = parts.encoder
         self.decoder = parts.decoder
-        self.source_factors = None
+        self.source_factors = self.source_registers = None
 
     def set_as(
         self, *, kernel: Kernel, recompute: Literal["none", "feed_forward", "block"], training: bool

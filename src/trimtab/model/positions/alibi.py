@@ -12,7 +12,6 @@ from trimtab.model.positions.kind import Positions
 class AlibiPositions(Positions):
     """Attention with linear biases. Source: Press et al. 2022, arXiv 2108.12409, section 3."""
 
-    has_bias = True
     slopes: Tensor
 
     def __init__(self, *, heads: int) -> None:

@@ -4,9 +4,11 @@ from typing import NamedTuple, assert_never
 
 from trimtab.config import positions as settings_of
 from trimtab.model.positions.alibi import AlibiPositions
+from trimtab.model.positions.combined import CombinedPositions
 from trimtab.model.positions.kind import Positions
 from trimtab.model.positions.learned import LearnedPositions
 from trimtab.model.positions.rotary import RotaryPositions
+from trimtab.model.positions.shaw import ShawPositions
 from trimtab.model.positions.sinusoidal import SinusoidalPositions
 from trimtab.model.positions.t5 import RelativeBiasPositions
 
@@ -32,19 +34,27 @@ def build_positions(settings: settings_of.PositionSettings, sizes: Sizes) -> Pos
     """The positions of one side; learned ones are not filled yet."""
     shape = {"num_positions": sizes.num_positions, "dim": sizes.dim}
     match settings:
+        case settings_of.Combined():
+            parts = (build_positions(each, sizes) for each in settings_of.parts_of(settings))
+            return CombinedPositions(*parts)
         case settings_of.Sinusoidal():
             return SinusoidalPositions(**shape, scale=sizes.scale_of_sines)
         case settings_of.Learned():
             return LearnedPositions(**shape, scale=sizes.scale_of_learned)
-        case settings_of.Rotary():
-            size = sizes.head_size or sizes.dim // sizes.heads
+        case settings_of.Rotary() | settings_of.RotaryValues():
             return RotaryPositions(
-                num_positions=sizes.num_positions, size=size, theta=settings.theta, scaling=settings.scaling
+                num_positions=sizes.num_positions,
+                size=sizes.head_size or sizes.dim // sizes.heads,
+                theta=settings.theta,
+                scaling=settings.scaling,
+                values=isinstance(settings, settings_of.RotaryValues),
             )
         case settings_of.Alibi():
             return AlibiPositions(heads=sizes.heads)
         case settings_of.RelativeBias():
             return RelativeBiasPositions(heads=sizes.heads, bidirectional=sizes.bidirectional)
+        case settings_of.RelativeVectors():
+            return ShawPositions(bidirectional=sizes.bidirectional)
         case settings_of.NoPositions():
             return Positions()
         case _:

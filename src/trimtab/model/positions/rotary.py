@@ -1,4 +1,5 @@
-"""Rotary positions: queries and keys rotated, so that their product depends on the distance alone."""
+"""Rotary positions: queries and keys rotated, so that their product depends on the distance alone; values too, if they
+are to."""
 
 import math
 
@@ -16,17 +17,24 @@ class RotaryPositions(Positions):
     cos_sin: Tensor
 
     def __init__(
-        self, *, num_positions: int, size: int, theta: float, scaling: Stretch | None = None
+        self,
+        *,
+        num_positions: int,
+        size: int,
+        theta: float,
+        scaling: Stretch | None = None,
+        values: bool = False,
     ) -> None:
-        """`size` is that of a head; see `config.positions.Rotary` for the others."""
+        """`size` is that of a head; `values` rotates values too; see `config.positions.Rotary` for the others."""
         super().__init__()
+        self.values = values
         table = rotary_table(num_positions, size, theta=theta, scaling=scaling)
         self.register_buffer("cos_sin", table, persistent=False)
 
     def rotate(self, positions: Int[Tensor, "tokens"]) -> RotaryCosSin:
         """The rows of these positions, shaped to multiply heads."""
         cos, sin = self.cos_sin[positions][:, None, :].chunk(2, dim=-1)
-        return RotaryCosSin(cos, sin)
+        return RotaryCosSin(cos, sin, self.values)
 
     def rotary_table(self) -> Float[Tensor, "positions size"]:
         """The whole table."""

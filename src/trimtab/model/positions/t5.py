@@ -19,8 +19,6 @@ class RelativeBiasPositions(nn.Embedding, Positions):
     """One table for all layers of a side, as in T5. Source: Raffel et al. 2020, arXiv 1910.10683, section 2.1, and
     `_relative_position_bucket` of the authors' code."""
 
-    has_bias = True
-
     def __init__(self, *, heads: int, bidirectional: bool) -> None:
         """`bidirectional` gives what comes after a token buckets of its own, as an encoder needs it."""
         super().__init__(BUCKETS, heads)

@@ -2,20 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from trimtab.model.attention_cached import hidden_by
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.positions.kind import PositionInputs
+from trimtab.model.positions.shaw import Relative, attend_biased
 from trimtab.model.static.session_memory import Place
 
-AttendAncestors = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""From queries `hypotheses heads size`, keys and values `rows width room kv_heads size`, what each hypothesis takes,
-its heads side by side."""
+AttendAncestors = Callable[[Tensor, Tensor, Tensor, Relative | None], Tensor]
+"""From queries `hypotheses heads size`, keys and values `rows width room kv_heads size`, and what the layer adds by
+distance, what each hypothesis takes, its heads side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +30,17 @@ class Reach:
 def attention_of(place: Place, model: EncoderDecoder, dtype: torch.dtype) -> AttendAncestors:
     """By a kernel where the place is made for it, else by gathering keys and values."""
     if not place.by_kernel:
-        return partial(attend_ancestors, reach=reach_of(place), bias=bias_of(place, model, dtype))
+        reach, bias = reach_of(place), bias_of(place, model, dtype)
+        return lambda queries, keys, values, relative: attend_ancestors(
+            queries, keys, values, reach, relative if bias is None else bias
+        )
     from trimtab.model.static.kernel import attend_by_kernel  # late: needs Triton
 
-    return partial(attend_by_kernel, ancestors=place.ancestors, past=place.past)
+    def attend(queries: Tensor, keys: Tensor, values: Tensor, relative: Relative | None) -> Tensor:
+        assert relative is None, "a model with a bias, which has no such kernel"
+        return attend_by_kernel(queries, keys, values, place.ancestors, place.past)
+
+    return attend
 
 
 def bias_of(
@@ -46,6 +52,12 @@ def bias_of(
     if bias is None:
         return None
     return bias.to(dtype).unflatten(0, (model.config.decoder.kv_heads, -1)).squeeze(2)[None]
+
+
+def distances_of(place: Place, model: EncoderDecoder) -> PositionInputs:
+    """Rows of each layer's tables of distances for the newest token and each place, where there are tables."""
+    memory = torch.arange(place.shape.memory, device=place.past.device)
+    return PositionInputs(distances=model.target_positions.distances(place.past, memory))
 
 
 def reach_of(place: Place) -> Reach:
@@ -64,7 +76,7 @@ def attend_ancestors(
     keys: Float[Tensor, "rows width room kv_heads size"],
     values: Float[Tensor, "rows width room kv_heads size"],
     reach: Reach,
-    bias: Float[Tensor, "1 kv_heads group room"] | None = None,
+    bias: Float[Tensor, "1 kv_heads group room"] | Relative | None = None,
 ) -> Float[Tensor, "hypotheses heads_times_size"]:
     """Any device and precision. Heads of queries that share one of keys are asked as further queries of it."""
     kept, size = keys.shape[3:]
@@ -76,5 +88,4 @@ def attend_ancestors(
         for slots in (keys, values)
     ]
     grouped = queries.unflatten(1, (kept, -1))
-    mask = reach.seen if bias is None else hidden_by(bias, reach.seen)
-    return F.scaled_dot_product_attention(grouped, *gathered, attn_mask=mask).flatten(1)
+    return attend_biased(grouped, *gathered, seen=reach.seen, bias=bias).flatten(1)

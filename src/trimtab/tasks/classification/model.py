@@ -8,9 +8,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from trimtab.config.encoder_model import EncoderModel
+from trimtab.config.layer_parts import SUM_WITHOUT_NORM
 from trimtab.model.block import EncoderBlock, SelfAttention
 from trimtab.model.feed_forward import GATED, FeedForward
 from trimtab.model.init import xavier
+from trimtab.model.norm import SubLayerNorm, zero_gains
 from trimtab.model.positions.build import Sizes, build_positions
 from trimtab.model.sequence_layout import sequence_layout
 from trimtab.model.stack import Stack
@@ -43,6 +45,7 @@ class SequenceClassifier(Transformer):
         self.source_positions = build_positions(config.position_settings, sizes)
         self.encoder = Stack([EncoderBlock(config) for _ in range(config.layers)], config)
         init_classifier(self, config, seed=seed)
+        self.begins_zero = zero_gains(self)
 
     def forward(self, batch: LabelledBatch) -> Float[Tensor, "segments dim"]:
         """The vector from which each label is predicted, `output_matrix @ vector` being its logits."""
@@ -94,9 +97,11 @@ def init_classifier(model: SequenceClassifier, config: EncoderModel, *, seed: in
     The matrix of the labels is small, so that the first loss is that of a model that knows nothing.
     """
     generator = torch.Generator().manual_seed(seed)
-    damp = 1 / math.sqrt(2 * config.layers) if config.norm_position == "before" else 1.0
+    damp = 1 / math.sqrt(2 * config.layers) if config.norm_position in SUM_WITHOUT_NORM else 1.0
     for module in model.modules():
         match module:
+            case SubLayerNorm() if module.last is not None:
+                module.last.weight.fill_(damp)
             case SelfAttention():
                 xavier(module.qkv, width=config.dim, gain=1.0, generator=generator)
                 xavier(module.out, width=config.dim, gain=damp, generator=generator)

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from trimtab.config.loss import GuidedAlignment
 from trimtab.config.run import Recipe
@@ -14,12 +14,13 @@ from trimtab.config.transformers_model import TransformersModel
 from trimtab.loss.build import Loss, build_loss
 from trimtab.loss.guided_alignment import alignment_loss
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.experts import router_losses
 from trimtab.model.module.module_model import ModuleModel
 from trimtab.model.source_attention import forward_aligned
 from trimtab.model.transformer import Transformer
 from trimtab.tasks.task import Untrained
 from trimtab.tasks.text.datasets import TextDatasets
-from trimtab.types import LossOutput, PackedBatch
+from trimtab.types import IGNORE, LossOutput, PackedBatch
 
 
 @runtime_checkable
@@ -48,8 +49,9 @@ class OutputMatrixLoss:
         self.loss.truncating = value
 
     def __call__(self, model: Transformer | ModuleModel, batch: Labelled) -> LossOutput:
-        """Summed over the targets of a batch."""
-        return self.loss(model(batch), model.output_matrix, batch.labels)
+        """Summed over the targets of a batch; what routers of experts add is a part of the objective, not of the
+        loss."""
+        return with_routers(self.loss(model(batch), model.output_matrix, batch.labels), model, batch)
 
 
 class GuidedLoss(OutputMatrixLoss):
@@ -65,9 +67,18 @@ class GuidedLoss(OutputMatrixLoss):
             return super().__call__(model, batch)
         layer = self.config.layer_of(len(model.decoder.blocks))
         hidden, queries, keys = forward_aligned(model, batch, layer=layer, head=self.config.head)
-        found = self.loss(hidden, model.output_matrix, batch.labels)
+        found = with_routers(self.loss(hidden, model.output_matrix, batch.labels), model, batch)
         aligned = alignment_loss(queries, keys, batch.links, target=batch.target, source=batch.source)
         return replace(found, objective=found.objective + self.config.weight * aligned)
+
+
+def with_routers(found: LossOutput, model: nn.Module, batch: Labelled) -> LossOutput:
+    """The loss with that of the routers in its objective, once for each target, so that it does not depend on how long
+    the batch is."""
+    routers = router_losses(model)
+    if routers is None:
+        return found
+    return replace(found, objective=found.objective + routers * (batch.labels != IGNORE).sum())
 
 
 def build_text_loss(recipe: Recipe, datasets: TextDatasets, *, device: torch.device) -> OutputMatrixLoss:

@@ -9,6 +9,7 @@ from trimtab.checks.place import Place
 from trimtab.checks.record import record
 from trimtab.checks.setting import Setting
 from trimtab.config.detector_model import DetectorModel
+from trimtab.config.layer_parts import SUM_WITHOUT_NORM
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import ByteLevel, SentencePieceTokenizer
@@ -106,7 +107,7 @@ def _put_model(told: Told, tree: Branches) -> None:
     put(
         told,
         "norm_placement",
-        tree.where("model.norm_position", "pre" if model.norm_position == "before" else "post"),
+        tree.where("model.norm_position", "pre" if model.norm_position in SUM_WITHOUT_NORM else "post"),
     )
     put(told, "tied_embeddings", tree.where("model.tie_embeddings", model.tie_embeddings is not False))
 
