@@ -34,6 +34,10 @@ faults *arguments:
     TRIMTAB_FAULT_RESULTS=benchmarks/fault_suite.json pytest -q -n 0 -m "slow or not slow" tests/faults {{arguments}}
     python tools/write_reliability.py
 
+# 25 random kills of one of two processes, each with a resume: 10 to 20 minutes.
+killed-ranks *arguments:
+    python -m benchmarks.killed_ranks --out benchmarks/killed_ranks.json {{arguments}}
+
 # What needs a CUDA device; without the hook that checks shapes, which cannot be compiled.
 gpu *arguments:
     python benchmarks/gpu_suite.py --out benchmarks/gpu_suite.json {{arguments}}

@@ -65,6 +65,12 @@ def test_a_dead_process_of_this_host_ends_the_job_and_every_rank_hears_why(watch
     assert told[1] == told[0] == watch.store.get(STACKS).decode()
 
 
+def test_an_error_while_another_process_is_gone_is_put_down_to_it(watch):
+    assert watch.behind_error() is None
+    watch.places[1] = ("here", ended_process())
+    assert str(watch.behind_error()).startswith(f"rank 1 (process {watch.places[1][1]}) died on here")
+
+
 def test_a_process_of_another_host_is_not_looked_for_here(watch, told):
     watch.places[2] = ("there", ended_process())
     watch.look()

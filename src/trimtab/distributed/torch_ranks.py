@@ -135,6 +135,14 @@ def launched_ranks(mine: LaunchedRank, *, timeout_seconds: float = 600.0) -> Ite
         watch.close()
         leave()
         raise
+    except RuntimeError as error:
+        lost = watch.behind_error()  # in calls of `fully_shard`, which no meeting counts
+        watch.failed(str(lost or f"{type(error).__name__}: {error}"), code=lost.exit_code if lost else 1)
+        watch.close()
+        if lost is None:
+            raise
+        leave()
+        raise lost from None
     except BaseException as error:
         watch.failed(f"{type(error).__name__}: {error}", code=1)
         watch.close()

@@ -119,6 +119,12 @@ class Watch:
             time.sleep(0.2)
         return lost("a rank", f"the connection to it broke: {first_line(error)}")
 
+    def behind_error(self) -> RankLost | None:
+        """What explains an error of this rank where the process of another one of this host is gone; None where all are
+        there, so that the error is its own."""
+        dead = self.dead()
+        return RankLost(self.gone(dead)) if dead else None
+
     def dead(self) -> list[int]:
         """The ranks of this host whose processes are gone."""
         mine = self.places.get(self.rank, ("", 0))[0]
