@@ -57,8 +57,9 @@ def init(
 ) -> None:
     """Write a commented recipe to start from."""
     if kind == "multilingual":
-        with_more = {"groups": groups, "denoise": denoise}
-        text = _multilingual(languages or [], data, temperature=temperature, out=out, **with_more)
+        text = _multilingual(
+            languages or [], data, temperature=temperature, out=out, groups=groups, denoise=denoise
+        )
     else:
         others = [data, temperature, groups, denoise or None]
         _refuse_languages(kind, languages or [], others=any(each is not None for each in others))

@@ -56,7 +56,7 @@ def grouped(profiles: Mapping[str, Mapping[str, float]], count: int) -> list[tup
         for number, one in enumerate(names)
         for other in names[number + 1 :]
     }
-    groups = [(name,) for name in names]
+    groups: list[tuple[str, ...]] = [(name,) for name in names]
     while len(groups) > max(1, count):
         pairs = [(i, j) for i in range(len(groups)) for j in range(i + 1, len(groups))]
         first, second = max(pairs, key=lambda pair: _mean(alike, groups[pair[0]], groups[pair[1]]))

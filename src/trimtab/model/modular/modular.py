@@ -128,7 +128,9 @@ class Modular(Transformer):
     def compile_blocks(self) -> None:
         """Compiles each block. It sees the packs of as many directions as share it, and each number of packs is
         compiled by itself."""
-        torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, MOST_SHAPES)
+        import torch._dynamo.config as dynamo  # late: only who compiles needs it
+
+        dynamo.recompile_limit = max(dynamo.recompile_limit, MOST_SHAPES)
         super().compile_blocks()
 
     def scale_gradients(self, factors: Float[Tensor, "components"] | None) -> None:

@@ -59,10 +59,10 @@ class Joined:
 
     streams: Sequence[Stream]
     padded: bool
-    held: dict[Members, Tensor] = field(default_factory=dict)
+    held: dict[Members, Tensor] = field(default_factory=dict[Members, Tensor])
     """Vectors of each pack, of those that were computed together in one tensor."""
-    joined: dict[Members, Stream] = field(default_factory=dict)
-    layouts: dict[Members, SequenceLayout] = field(default_factory=dict)
+    joined: dict[Members, Stream] = field(default_factory=dict[Members, Stream])
+    layouts: dict[Members, SequenceLayout] = field(default_factory=dict[Members, SequenceLayout])
 
     def stream(self, members: Members) -> Stream:
         """The streams of these packs, one after another."""
@@ -97,7 +97,8 @@ def joined(streams: Sequence[Stream]) -> Stream:
     if len(streams) == 1:
         return streams[0]
     tokens = segments = 0
-    numbers, bounds = [], [streams[0].cu_seqlens[:1]]
+    numbers: list[Tensor] = []
+    bounds: list[Tensor] = [streams[0].cu_seqlens[:1]]
     for stream in streams:
         numbers.append(stream.segments + segments)
         bounds.append(stream.cu_seqlens[1:] + tokens)
@@ -142,7 +143,7 @@ def _run(
             stack = model.component(name, part.component)
             x, layout = side.vectors(members), side.layout(members)
             inputs = positions.of_stream(side.stream(members))
-            given = {}
+            given: dict[str, Source] = {}
             if sources is not None:
                 given["source"] = Source(sources.vectors(members), layout, sources.layout(members))
             for block in stack.blocks[part.first : part.stop]:
