@@ -149,8 +149,8 @@ class Real:
 
     def __init__(self, generator, folder, args):
         from trimtab.config.corpora import ValidFiles
-        from trimtab.tasks.diffusion.datasets import classes_in, read_picture
-        from trimtab.tasks.diffusion.sources import open_pictures
+        from trimtab.tasks.images.labelled import open_pictures
+        from trimtab.tasks.images.squares import classes_in, read_square
 
         self.names = [name for name in generator.labels.names if name != OTHER]
         numbers = {
@@ -163,7 +163,7 @@ class Real:
             files = ValidFiles.model_validate({"images": str(folder / part)})
             corpus = open_pictures(files, key=part, seed=1)
             kept = range(0, len(corpus), 40 if args.dry_run else 1)
-            pixels = np.stack([read_picture(corpus, line, generator.recipe.data.images) for line in kept])
+            pixels = np.stack([read_square(corpus, line, generator.recipe.data.images) for line in kept])
             classes = classes_in(corpus, generator.labels, key=part)[list(kept)].tolist()
             judged = [each in numbers for each in classes]
             sets.append((pixels[judged], np.array([numbers[each] for each in classes if each in numbers])))

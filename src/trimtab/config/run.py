@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from trimtab.config.adapter import LoraAdapter
+from trimtab.config.autoencoder_model import AutoencoderModel
 from trimtab.config.data import DataConfig
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.detector_model import DetectorModel
@@ -43,7 +44,8 @@ Model = Annotated[
     | EncoderModel
     | VisionModel
     | DetectorModel
-    | DiffusionModel,
+    | DiffusionModel
+    | AutoencoderModel,
     Field(discriminator="kind"),
 ]
 

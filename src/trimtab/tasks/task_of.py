@@ -35,6 +35,10 @@ def task_of(recipe: Recipe) -> Task:
             return DETECTION
         case "diffusion":
             _check_pillow(recipe)
+            if recipe.model.kind == "autoencoder":
+                from trimtab.tasks.diffusion.autoencoder_task import AUTOENCODER
+
+                return AUTOENCODER
             from trimtab.tasks.diffusion.task import DIFFUSION
 
             return DIFFUSION

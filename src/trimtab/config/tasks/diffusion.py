@@ -21,11 +21,16 @@ def diffusion_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     for check in (_texts, _images, _guidance, _loss):
         yield from check(recipe)
     if recipe.export:
+        is_autoencoder = recipe.model.kind == "autoencoder"
         yield Complaint(
             path="export",
-            what="no export target supports diffusion yet",
+            what="autoencoders are not exported at the end of a run"
+            if is_autoencoder
+            else "no export target supports diffusion transformers yet",
             got=", ".join(recipe.export),
-            fix="remove it",
+            fix="remove it, and run `trimtab export RUN --to hf` after the run"
+            if is_autoencoder
+            else "remove it",
         )
 
 
@@ -93,7 +98,7 @@ def _images(recipe: "Recipe") -> Iterator[Complaint]:
             allowed="null",
             fix="set `data.images.augment: null`, or leave it out",
         )
-    if isinstance(model, DiffusionModel) and images.size % model.patch:
+    if isinstance(model, DiffusionModel) and model.autoencoder is None and images.size % model.patch:
         fitting = [str(side) for side in range(1, 65) if images.size % side == 0]
         yield Complaint(
             path="model.patch",
@@ -137,8 +142,8 @@ def _loss(recipe: "Recipe") -> Iterator[Complaint]:
 FACTS = TaskFacts(
     examples="images",
     reads_images=True,
-    model_kinds=("diffusion_transformer",),
-    other_kinds="diffusion makes images",
+    model_kinds=("diffusion_transformer", "autoencoder"),
+    other_kinds="diffusion makes images, or encodes them",
     one_row=False,
     scores_follow_from_the_loss=False,
     metrics=(),
