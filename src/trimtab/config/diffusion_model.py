@@ -36,8 +36,8 @@ class Sampling(Settings):
 
 
 class DiffusionModel(ModelSettings):
-    """A diffusion transformer (DiT, Peebles and Xie 2022, arXiv 2212.09748) over the pixels of square images or over their
-    latents, with adaLN-Zero, conditioned on the time and, where images have labels, on the class."""
+    """A diffusion transformer (DiT, Peebles and Xie 2022, arXiv 2212.09748) over the pixels of square images, or over
+    their latents, with adaLN-Zero, conditioned on the time and, where images have labels, on the class."""
 
     has_encoder: ClassVar[bool] = True
     no_plan: ClassVar[str] = "a model of images has no plan: what it keeps for the backward pass is not known"

@@ -23,6 +23,11 @@ def task_of(recipe: Recipe) -> Task:
             return LANGUAGE_MODEL
         case "classification":
             return CLASSIFICATION
+        case "image_classification":
+            _check_pillow(recipe)
+            from trimtab.tasks.image_classification.task import IMAGE_CLASSIFICATION
+
+            return IMAGE_CLASSIFICATION
         case "recognition":
             _check_pillow(recipe)
             from trimtab.tasks.recognition.task import RECOGNITION

@@ -1,5 +1,6 @@
 """A trained autoencoder, and its model in training."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,8 @@ from trimtab.tasks.trained_run import trained_run
 
 AT_ONCE = 256
 """Images of a batch in use."""
+RANGE = 2.0
+"""Of the numbers of an image, from -1 to 1."""
 
 
 class ImageAutoencoder(Transformer):
@@ -141,3 +144,8 @@ def load_autoencoder(spec: Path | str, *, device: str | None = None) -> TrainedA
     run.load_weights(model)
     ready = prepare_for_inference(choose_device(device), model, kernel="padded")
     return TrainedAutoencoder(run.recipe, run.checkpoint, ready)
+
+
+def psnr(loss: float) -> float:
+    """The peak signal-to-noise ratio in decibels of a mean squared error of numbers from -1 to 1."""
+    return 10 * math.log10(RANGE**2 / max(loss, 1e-12))

@@ -2,7 +2,6 @@
 
 import math
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +20,19 @@ from trimtab.tasks.diffusion.autoencoder import (
     ImageAutoencoder,
     autoencoder_of,
     load_autoencoder,
+    psnr,
     reconstructed,
 )
 from trimtab.tasks.diffusion.autoencoder_export import export_autoencoder
 from trimtab.tasks.diffusion.pictures import grid_of, png_of
 from trimtab.tasks.images.checks import data_checks, image_is_the_same_alone, images_are_apart
-from trimtab.tasks.images.square_batches import SquareBatch, SquareBatching, SquareGlobalBatch, plan_shape
+from trimtab.tasks.images.square_batches import SquareBatch, open_mixtures, plan_batches
 from trimtab.tasks.images.square_examples import SquareExamples
-from trimtab.tasks.images.squares import Squares, SquareSet, images_of, open_squares, unpacked
+from trimtab.tasks.images.squares import Squares, SquareSet, open_squares, unpacked
 from trimtab.tasks.labels import load_labels
-from trimtab.tasks.stream import mixture_opener, step_size
-from trimtab.tasks.task import ExampleLosses, Moment, OpenMixture, OwnChecks, Task, Validated, Validation
+from trimtab.tasks.task import ExampleLosses, Moment, OwnChecks, Task, Validated, Validation
 from trimtab.tasks.text.diagnose import loss_not_finite
 from trimtab.types import LossOutput
-
-RANGE = 2.0
-"""Of the numbers of an image, from -1 to 1."""
 
 
 def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) -> Squares:
@@ -44,25 +40,6 @@ def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress)
     progress.message("reading the lists of images")
     opened = open_squares(recipe, tokenizer_folder=tokenizer_folder)
     return Squares(**opened._asdict(), patches=1)
-
-
-def plan_batches(
-    recipe: Recipe, datasets: Squares, *, packed: bool, device: torch.device, ranks: int = 1
-) -> SquareBatching:
-    """The batches of the run; `packed` gives them one shape, for kernels that are compiled once."""
-    images = images_of(recipe)
-    return SquareBatching(
-        shape=plan_shape(recipe.step, packed=packed, ranks=ranks),
-        side=images.size,
-        channels=images.num_channels,
-        tokens_at=partial(step_size, recipe.step),
-        device=device,
-    )
-
-
-def open_mixtures(recipe: Recipe, datasets: Squares) -> OpenMixture:
-    """See `Task.open_mixture`."""
-    return mixture_opener(recipe, datasets.feed, batch=SquareGlobalBatch, max_targets=1)
 
 
 def build_autoencoder(recipe: Recipe, datasets: Squares, *, device: torch.device) -> ImageAutoencoder:
@@ -125,11 +102,6 @@ def validated(parts: Any, model: ImageAutoencoder, valid: SquareSet, moment: Mom
         with autocast(parts.precision, parts.device):
             picture = png_of(above(model, images_in(parts, valid, chosen)))
     return Validated(scores, picture=picture)
-
-
-def psnr(loss: float) -> float:
-    """The peak signal-to-noise ratio in decibels of a mean squared error of numbers from -1 to 1."""
-    return 10 * math.log10(RANGE**2 / max(loss, 1e-12))
 
 
 def images_in(parts: Any, valid: SquareSet, chosen: np.ndarray) -> np.ndarray:

@@ -11,9 +11,9 @@ from trimtab.tasks.diffusion.datasets import ImageDatasets, settings_of
 from trimtab.tasks.diffusion.latents import Latents
 from trimtab.tasks.diffusion.losses import NoiseLoss
 from trimtab.tasks.diffusion.model import ImageDiffuser
-from trimtab.tasks.images.square_batches import SquareGlobalBatch, plan_shape
-from trimtab.tasks.stream import mixture_opener, step_size
-from trimtab.tasks.task import OpenMixture, Untrained
+from trimtab.tasks.images.square_batches import plan_shape
+from trimtab.tasks.stream import step_size
+from trimtab.tasks.task import Untrained
 
 
 def plan_batches(
@@ -29,11 +29,6 @@ def plan_batches(
         tokens_at=partial(step_size, recipe.step),
         device=device,
     )
-
-
-def open_mixtures(recipe: Recipe, datasets: ImageDatasets) -> OpenMixture:
-    """See `Task.open_mixture`."""
-    return mixture_opener(recipe, datasets.feed, batch=SquareGlobalBatch, max_targets=1)
 
 
 def build_diffuser(recipe: Recipe, datasets: ImageDatasets, *, device: torch.device) -> ImageDiffuser:

@@ -154,6 +154,13 @@ def load_image_generator(spec: Path | str, *, device: str | None = None) -> Imag
     place = choose_device(device)
     run = trained_run(spec, task="diffusion", kind="diffusion model")
     recipe = run.recipe
+    if recipe.model.kind == "autoencoder":
+        raise input_error(
+            f"{spec}: an autoencoder makes no images",
+            got="a run with `model.kind: autoencoder`",
+            allowed="a run with `model.kind: diffusion_transformer`",
+            fix=f"train one in its latents, with `model.autoencoder: {spec}`",
+        )
     labels = load_labels(run.folder.tokenizer)
     run.check_trained_with(
         labels.fingerprint,

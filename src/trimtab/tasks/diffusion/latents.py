@@ -142,7 +142,6 @@ def settings_of(shape: AutoencoderShape) -> dict[str, Any]:
     return {
         "_class_name": "AutoencoderTiny",
         "act_fn": "relu",
-        "block_out_channels": widths,
         "decoder_block_out_channels": widths,
         "encoder_block_out_channels": widths,
         "force_upcast": False,

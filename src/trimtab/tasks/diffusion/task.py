@@ -5,7 +5,6 @@ from pathlib import Path
 from trimtab.tasks.diffusion.building import (
     build_diffuser,
     build_noise_loss,
-    open_mixtures,
     plan_batches,
     untrained,
 )
@@ -15,6 +14,7 @@ from trimtab.tasks.diffusion.generator import load_image_generator
 from trimtab.tasks.diffusion.latents import FOLDER, read_latents
 from trimtab.tasks.diffusion.validation import example_losses, loss_of, validated
 from trimtab.tasks.images.checks import data_checks, image_is_the_same_alone
+from trimtab.tasks.images.square_batches import open_mixtures
 from trimtab.tasks.images.square_examples import SquareExamples
 from trimtab.tasks.labels import load_labels
 from trimtab.tasks.task import OwnChecks, Task, Validation

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -9,11 +10,13 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
+from trimtab.config.run import Recipe
 from trimtab.config.step import StepConfig
 from trimtab.data.text_global_batch import TextGlobalBatch
-from trimtab.tasks.images.squares import slices, unpacked
-from trimtab.tasks.stream import CutsSteps, divided
-from trimtab.types import Ragged, TensorBatch
+from trimtab.tasks.images.squares import Squares, images_of, slices, unpacked
+from trimtab.tasks.stream import CutsSteps, divided, mixture_opener, step_size
+from trimtab.tasks.task import OpenMixture
+from trimtab.types import IGNORE, Ragged, TensorBatch
 
 Own = TypeVar("Own", bound="SquareBatch")
 
@@ -41,6 +44,11 @@ class SquareBatch(TensorBatch):
     counts: Float[Tensor, "images"]
     """1 for an image that counts, 0 for one that fills the batch up."""
     num_targets: int
+
+    @property
+    def targets(self) -> Int[Tensor, "images"]:
+        """The numbers of the classes; IGNORE for images that do not count."""
+        return torch.where(self.counts > 0, self.labels, IGNORE)
 
     @property
     def num_tokens(self) -> int:
@@ -128,6 +136,25 @@ class SquareBatching(CutsSteps):
             yield SquareBatch(
                 **assembled(pixels, labels[part].astype(np.int64), keys, filled=size if fixed else 0)
             )
+
+
+def plan_batches(
+    recipe: Recipe, datasets: Squares, *, packed: bool, device: torch.device, ranks: int = 1
+) -> SquareBatching:
+    """The batches of the run; `packed` gives them one shape, for kernels that are compiled once."""
+    images = images_of(recipe)
+    return SquareBatching(
+        shape=plan_shape(recipe.step, packed=packed, ranks=ranks),
+        side=images.size,
+        channels=images.num_channels,
+        tokens_at=partial(step_size, recipe.step),
+        device=device,
+    )
+
+
+def open_mixtures(recipe: Recipe, datasets: Squares) -> OpenMixture:
+    """See `Task.open_mixture`."""
+    return mixture_opener(recipe, datasets.feed, batch=SquareGlobalBatch, max_targets=1)
 
 
 def assembled(pixels: np.ndarray, labels: np.ndarray, keys: np.ndarray, *, filled: int = 0) -> dict[str, Any]:
