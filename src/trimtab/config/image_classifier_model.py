@@ -40,9 +40,9 @@ class ImageClassifierModel(ModelSettings):
     kind: Literal["image_classifier"] = "image_classifier"
     preset: ImageClassifierPreset | None = None
     """Fills dim, heads, layers and feed_forward; explicit values take precedence."""
-    pool: Literal["mean", "class_token"] = "mean"
-    """What the class follows from: the mean of the outputs for all patches, or the output for a learned vector that is
-    added to them, as in the first ViT."""
+    pool: Literal["mean", "softmax", "class_token"] = "mean"
+    """What the class follows from: the mean of the outputs for all patches; their mean with weights, the softmax of a
+    linear map of each; or the output for a learned vector that is added to them, as in the first ViT."""
     stem: Literal["conv", "patch"] = "conv"
     """How patches are embedded: with 3x3 convolutions of stride 2 (Xiao et al. 2021, arXiv 2106.14881), or with one
     linear map of each patch."""

@@ -143,11 +143,12 @@ class Recipe(Settings):
     metrics of `evaluate`. With `classification` the model is `{kind: encoder}`, `source` names the texts and `target`
     their labels, and each example is one target: the defaults are `step.tokens_per_step: 256`, which are examples,
     `loss.label_smoothing: 0` and the metrics of labels. With `image_classification` the model is `{kind:
-    image_classifier}` and corpora are `images` in folders by class or with labels. With `recognition` the model is `{kind: vision}`, corpora are `images` or a `text` with
-    `render`, and targets are characters and the end of each line. With `detection` the model is `{kind: detector}`,
-    corpora are `boxes`, `step.tokens_per_step` counts images (16 by default), and the loss is divided by the boxes of
-    the step. With `diffusion` the model is `{kind: diffusion_transformer}`, corpora are `images` in folders by class or
-    with labels, each image is one target, and a moving average of the weights is kept and evaluated by default
+    image_classifier}` and corpora are `images` in folders by class or with labels. With `recognition` the model is
+    `{kind: vision}`, corpora are `images` or a `text` with `render`, and targets are characters and the end of each
+    line. With `detection` the model is `{kind: detector}`, corpora are `boxes`, `step.tokens_per_step` counts images
+    (16 by default), and the loss is divided by the boxes of the step. With `diffusion` the model is `{kind:
+    diffusion_transformer}`, or an `{kind: autoencoder}` for one; corpora are `images` in folders by class or with
+    labels, each image is one target, and a moving average of the weights is kept and evaluated by default
     (`step.ema`)."""
     data: DataConfig
     """What to read, and how text becomes ids."""

@@ -51,7 +51,7 @@ def strip_of(pixels: UInt8[Tensor, "images channels side side2"], patch: int) ->
 class ImageClassifier(Transformer):
     """A vision transformer with a linear map to the classes.
 
-    Names of weights: `vision.*`, and `output.weight`, a row for each class.
+    Names of weights: `vision.*`, `pool_scores.weight` with `pool: softmax`, and `output.weight`, a row for each class.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class ImageClassifier(Transformer):
         super().__init__(config, num_ids=num_classes, max_positions=rows**2 + config.added_tokens)
         self.config, self.num_patches = config, rows**2
         self.vision = VisionEncoder(config, channels=channels, rows=rows, columns=rows)
+        self.pool_scores = nn.Linear(config.dim, 1, bias=False) if config.pool == "softmax" else None
         self.output = nn.Embedding(-(-num_classes // 64) * 64, config.dim)
         init_image_classifier(self, config, seed=seed)
 
@@ -74,8 +75,11 @@ class ImageClassifier(Transformer):
         if self.config.pool == "class_token":
             assert registers is not None
             return registers.view(images, -1, self.config.dim)[:, 0]
-        wide = patches.to(torch.promote_types(patches.dtype, torch.float32))
-        return wide.view(images, -1, self.config.dim).mean(1).to(patches.dtype)
+        wide = patches.to(torch.promote_types(patches.dtype, torch.float32)).view(images, -1, self.config.dim)
+        if self.pool_scores is None:
+            return wide.mean(1).to(patches.dtype)
+        weights = self.pool_scores(patches).view(images, -1, 1).to(wide.dtype).softmax(1)
+        return (weights * wide).sum(1).to(patches.dtype)
 
     def recompute_in_backward(self, recompute: Recompute) -> None:
         """Which activations the backward pass computes again."""
@@ -106,5 +110,7 @@ def init_image_classifier(model: ImageClassifier, config: ImageClassifierModel, 
     xavier(model.vision.stem.project, width=config.dim, gain=1.0, generator=generator)
     if model.vision.registers is not None:
         draw(model.vision.registers.weight, 1.0, generator=generator)
+    if model.pool_scores is not None:
+        draw(model.pool_scores.weight, FIRST_STD / math.sqrt(config.dim), generator=generator)
     assert model.output is not None
     draw(model.output.weight, FIRST_STD / math.sqrt(config.dim), generator=generator)
