@@ -183,12 +183,12 @@ def shape_of(settings: dict[str, Any], *, folder: Path) -> AutoencoderShape:
     try:
         widths = {*settings["encoder_block_out_channels"], *settings["decoder_block_out_channels"]}
         blocks = tuple(settings["num_encoder_blocks"])
-        shape = AutoencoderShape(settings["in_channels"], settings["latent_channels"], max(widths), blocks)
-        same = {key: settings.get(key) for key in settings_of(shape) if key in SHAPE_KEYS}
-        sound = all(type(each) is int and 0 < each <= 4096 for each in (*widths, *blocks, *_sizes(shape)))
-        fits = sound and same == {key: settings_of(shape)[key] for key in same} and len(blocks) <= 8
+        numbers = (settings["in_channels"], settings["latent_channels"], *widths, *blocks)
+        fits = all(type(each) is int and 0 < each <= 4096 for each in numbers) and len(blocks) <= 8
+        shape = AutoencoderShape(numbers[0], numbers[1], max(widths), blocks) if fits else USUAL
+        fits = fits and all(settings.get(key) == settings_of(shape)[key] for key in SHAPE_KEYS)
     except (KeyError, TypeError, ValueError):
-        fits, shape = False, AutoencoderShape(3, 4, 64, (1,))
+        fits, shape = False, USUAL
     if not fits:
         raise input_error(
             f"model.autoencoder: {folder} is no autoencoder of this shape",
@@ -206,8 +206,8 @@ SHAPE_KEYS = (
 """What of config.json must be as `settings_of` has it."""
 
 
-def _sizes(shape: AutoencoderShape) -> tuple[int, int]:
-    return shape.image_channels, shape.latent_channels
+USUAL = AutoencoderShape(3, 4, 64, (1, 3, 3, 3))
+"""That of TAESD."""
 
 
 def read_latents(folder: Path) -> Latents:
