@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -88,7 +90,8 @@ def test_a_model_of_latents_makes_images_of_the_size_of_the_recipe(latent_run):
     own = latent_run / "tokenizer" / "autoencoder" / "latents.json"
     text = own.read_text()
     try:
-        own.write_text(text.replace('"std": [', '"std": [1'))
+        told = json.loads(text)
+        own.write_text(json.dumps({**told, "std": [2 * each for each in told["std"]]}))
         with pytest.raises(InputError, match="not the autoencoder that the model was trained with"):
             load_image_generator(latent_run)
     finally:
