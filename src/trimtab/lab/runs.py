@@ -108,9 +108,9 @@ def _state(path: Path) -> tuple[int, int]:
     return state.st_size, state.st_mtime_ns
 
 
-@lru_cache(maxsize=1000)
+@lru_cache(maxsize=1 << 20)
 def _digest(path: Path, _size: int, _changed_ns: int) -> str:
-    """Read once for all runs on it, unless it changes meanwhile."""
+    """Read once for all runs on it, unless it changes meanwhile; a folder of images is many files."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
