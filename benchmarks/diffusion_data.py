@@ -82,7 +82,7 @@ def write_digits(sheet, out, *, trained=lambda number: number % 10 != 9):
 
 def write_faces(tiles, out):
     """Tiles of Labeled Faces in the Wild, and of their backgrounds."""
-    tiles = np.load(tiles)
+    tiles = np.load(tiles, allow_pickle=False)
     for number, tile in enumerate(tiles):
         image = Image.fromarray((tile * 255).round().astype(np.uint8))
         save(image, out, "face" if number < len(tiles) // 2 else "other", number, held_out=number % 2 == 1)
