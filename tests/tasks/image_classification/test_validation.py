@@ -13,6 +13,7 @@ from trimtab.tasks.image_classification.validation import (
     loss_of,
     losses_of,
 )
+from trimtab.training.activation_statistics import watching
 
 
 def test_probabilities_sum_to_one_and_the_likeliest_is_the_largest():
@@ -23,6 +24,17 @@ def test_probabilities_sum_to_one_and_the_likeliest_is_the_largest():
     assert torch.equal(best[:, 0].long(), found.argmax(1))
     assert torch.allclose(best[:, 1].float(), found.max(1).values)
     assert torch.allclose(losses_of(model, batch), -found.log().gather(1, batch.labels[:, None])[:, 0])
+
+
+def test_an_evaluation_can_look_inside_the_model(opened):
+    recipe, datasets = opened
+    model = recipe.model.model_copy(update={"registers": 2})
+    parts = build(recipe.model_copy(update={"model": model}), datasets)
+    valid = datasets.valid["valid"]
+    with watching(parts.model.eval(), sentences=valid.rows) as found:
+        loss_of(parts, parts.model, valid)
+    assert found[0].scores["activation_rms"] > 0
+    assert [*found[0].shares] == ["vision.stack.blocks.0.attention"]
 
 
 def test_the_loss_of_a_set_is_its_mean_and_that_of_a_step_by_example(opened):

@@ -61,6 +61,11 @@ class SquareBatch(TensorBatch):
         return self.num_targets
 
     @property
+    def max_seqlen(self) -> int:
+        """No image has more patches, nor with registers."""
+        return self.pixels.shape[2] ** 2
+
+    @property
     def num_slots(self) -> int:
         """Images, also those that fill the batch up."""
         return len(self.labels)
