@@ -82,6 +82,7 @@ def test_other_runs_and_other_classes_are_refused(diffusion_run, tmp_path):
         load_image_generator(copy)
 
 
+@pytest.mark.slow
 def test_a_model_of_latents_makes_images_of_the_size_of_the_recipe(latent_run):
     generator = load_image_generator(latent_run)
     found = generator.sample(["disk", "square", None], seed=3)

@@ -1,10 +1,13 @@
 import numpy as np
 import pytest
+import torch
 
 from tests.diffusion_run import LATENT, diffusion_recipe, diffusion_sources
 from tests.image_run import sources_of
+from trimtab.build import build
 from trimtab.errors import InputError
 from trimtab.tasks.diffusion.latents import FOLDER
+from trimtab.tasks.diffusion.sampling import SampleRequest, sampled
 from trimtab.tasks.diffusion.starting import check_patch
 
 
@@ -18,6 +21,16 @@ def test_a_run_keeps_the_autoencoder_and_needs_the_old_one_no_more(autoencoder_r
     _, again = sources_of(tmp_path)
     assert again.fingerprints == datasets.fingerprints
     assert "autoencoder" in again.fingerprints
+
+
+def test_a_model_of_latents_learns_from_them_and_makes_whole_images(autoencoder_run, tmp_path):
+    parts = build(*diffusion_sources(tmp_path, model={**LATENT, "autoencoder": str(autoencoder_run)}))
+    assert parts.model.noised(parts.examples.few()).x.shape == (6, 2, 4, 4)
+    assert not any(name.startswith("latents") for name in parts.model.state_dict())
+    request = SampleRequest(np.array([0, 1, 2]), np.arange(3, dtype=np.uint64))
+    images = sampled(parts.model, request, parts.recipe.model.sampling, device=parts.device)
+    assert images.shape == (3, 16, 16, 1)
+    assert parts.model.half_precision_copy(torch.bfloat16).latents.mean.dtype == torch.float32
 
 
 def test_a_folder_of_diffusers_is_taken_too(autoencoder_run, tmp_path):
