@@ -126,7 +126,7 @@ def recipe_of(args):
         },
         "model": {
             "kind": "detector",
-            "queries": 100 if dry else 250,
+            "queries": 250,
             **begin,
             **(size if dry else {"preset": args.preset}),
         },
