@@ -6,7 +6,9 @@
 
 Of the 5,000 digits (20 by 20 pixels) every tenth is held out; of each group of emoji every eighth. The class of an
 emoji is its group, by its code point. With --scikit-learn the 1,797 digits of scikit-learn (8 by 8 pixels) are written
-too, for a run on a CPU.
+too, for a run on a CPU. With --few the digits are split for experiments on few images: every fifth is trained on. With
+--faces the 200 grey tiles of 25 by 25 pixels of scikit-image (`skimage/data/lfw_subset.npy` in its wheel; the first
+half are faces) are written, of which every second is held out.
 """
 
 import argparse
@@ -49,25 +51,42 @@ def main():
     parser.add_argument("--digits")
     parser.add_argument("--font")
     parser.add_argument("--scikit-learn", action="store_true")
+    parser.add_argument("--few", action="store_true")
+    parser.add_argument("--faces")
     parser.add_argument("--out", required=True)
     args = parser.parse_args()
     out = Path(args.out)
-    if args.digits:
+    if args.digits and args.few:
+        print(
+            write_digits(Path(args.digits), out / "digits_few", trained=lambda each: each % 5 == 0), "digits"
+        )
+    elif args.digits:
         print(write_digits(Path(args.digits), out / "digits"), "digits")
+    if args.faces:
+        print(write_faces(Path(args.faces), out / "faces"), "tiles")
     if args.font:
         print(write_emoji(args.font, out / "emoji"), "emoji")
     if args.scikit_learn:
         print(write_small_digits(out / "small_digits"), "small digits")
 
 
-def write_digits(sheet, out):
+def write_digits(sheet, out, *, trained=lambda number: number % 10 != 9):
     """The cells of OpenCV's sheet: five rows of a hundred for each digit."""
     pixels = np.asarray(Image.open(sheet).convert("L"))
     rows, columns = (side // CELL for side in pixels.shape)
     cells = pixels.reshape(rows, CELL, columns, CELL).swapaxes(1, 2).reshape(-1, CELL, CELL)
     for number, cell in enumerate(cells):
-        save(Image.fromarray(cell), out, str(number // PER_DIGIT), number, held_out=number % 10 == 9)
+        save(Image.fromarray(cell), out, str(number // PER_DIGIT), number, held_out=not trained(number))
     return len(cells)
+
+
+def write_faces(tiles, out):
+    """Tiles of Labeled Faces in the Wild, and of their backgrounds."""
+    tiles = np.load(tiles, allow_pickle=False)
+    for number, tile in enumerate(tiles):
+        image = Image.fromarray((tile * 255).round().astype(np.uint8))
+        save(image, out, "face" if number < len(tiles) // 2 else "other", number, held_out=number % 2 == 1)
+    return len(tiles)
 
 
 def write_small_digits(out):

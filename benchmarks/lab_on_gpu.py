@@ -1,12 +1,12 @@
 """Runs the experiments on a machine with a GPU and without a checkout or a network, over as many calls as it takes.
 
-    python benchmarks/lab_on_gpu.py pack lab.tgz [RESULT ...] [--wheels DIR] [--only NAME]
+    python benchmarks/lab_on_gpu.py pack lab.tgz [RESULT ...] [--wheels DIR] [--only NAME ...]
     tar xf lab.tgz && cd trimtab && python benchmarks/lab_on_gpu.py run [NAME ...] --out lab.json --minutes 9 --jobs 10
     python benchmarks/lab_on_gpu.py unpack lab.json [RESULT ...]
 
 `pack` takes what the other machine needs: the code, the corpora that the experiments read, the records of runs made
 before (runs/lab, the results beside the experiments, and files that `run` wrote), and packages from a folder of wheels;
-`--only`, which may be repeated, leaves out the corpora of other experiments.
+with --only, the corpora of these experiments alone.
 `run` trains there what is missing, best value first (ORDER), writes `--out` after each run, whole or not at all, and
 ends by itself after `--minutes`; the next call continues. `unpack` puts the records into runs/lab and finished results
 beside their experiments. `run --scale tiny --device cpu --seeds 2` tries it without a GPU.
@@ -59,7 +59,7 @@ def main():
     packing = commands.add_parser("pack")
     packing.add_argument("out", type=Path)
     packing.add_argument("--wheels", type=Path)
-    packing.add_argument("--only", action="append", default=[])
+    packing.add_argument("--only", action="extend", nargs="+", default=[])
     packing.set_defaults(call=pack)
     running = commands.add_parser("run")
     running.add_argument("--out", type=Path, required=True)
@@ -128,9 +128,11 @@ def pack(args):
 
 
 def corpora(only):
-    """The files that the recipes of the experiments read, all or `only` some, with real paths."""
+    """The files that the recipes of these experiments read, or of all, with real paths."""
     found = set()
-    for loaded in (each for each in with_arms() if not only or each.name in only):
+    for loaded in with_arms():
+        if only and loaded.name not in only:
+            continue
         for arm in loaded.experiment.arms:
             recipe, overrides = recipe_of(loaded, arm)
             for files in resolve_paths(load_recipe(recipe, overrides)).data.files_by_key.values():

@@ -70,7 +70,7 @@ def one(args, name):
     told = copy.copy(args)
     told.prediction, told.weighting, told.seed = prediction, weighting, int(seed)
     told.what, told.run, told.pictures, told.minutes = "digits", None, None, 0.0
-    told.guidance, told.samples = [1.0], 1000
+    told.guidance, told.samples, told.latents = [1.0], 1000, False
     found = train_and_read(told)
     return {key: value for key, value in found.items() if key != "curve"}
 

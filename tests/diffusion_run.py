@@ -54,6 +54,17 @@ def diffusion_sources(folder: Path, **changes: Any) -> Any:
     return sources_of(folder)
 
 
+AUTOENCODER = {"kind": "autoencoder", "dim": 8, "blocks": 1, "reduction": 4, "latent_channels": 2}
+LATENT = {
+    "kind": "diffusion_transformer", "dim": 16, "heads": 2, "layers": 1, "feed_forward": 32, "patch": 1,
+    "sampling": {"steps": 3},
+}  # fmt: skip
+CLASSIFIER = {
+    "kind": "image_classifier", "dim": 16, "heads": 2, "layers": 1, "feed_forward": 32, "patch": 4, "dropout": 0.0,
+}  # fmt: skip
+CLASSIFIES = {"task": "image_classification", "model": CLASSIFIER, "evaluate.every": "3 steps"}
+
+
 def with_model(opened: Any, **changes: Any) -> Any:
     """The recipe and the data of a small run with other settings of the model."""
     from dataclasses import replace

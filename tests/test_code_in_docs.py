@@ -38,7 +38,7 @@ REST = {
     "translation": {"data": {"train": [TRAIN], "valid": TRAIN}, "model": {"preset": "tiny"}},
     "language_model": {"data": {"train": [{"text": "a.txt"}], "valid": {"text": "b.txt"}}},
     "classification": {"data": {"train": [{"pairs": "a.tsv", "source": 1, "target": 2}]}},
-    "recognition": {}, "detection": {}, "diffusion": {},
+    "image_classification": {}, "recognition": {}, "detection": {}, "diffusion": {},
 }  # fmt: skip
 """What a part of a recipe leaves out, by task."""
 

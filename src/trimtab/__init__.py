@@ -63,7 +63,9 @@ if TYPE_CHECKING:
     from trimtab.shortlisting import build_shortlist as build_shortlist
     from trimtab.tasks.classification.classifier import load_classifier as load_classifier
     from trimtab.tasks.detection.detector import load_detector as load_detector
+    from trimtab.tasks.diffusion.autoencoder import load_autoencoder as load_autoencoder
     from trimtab.tasks.diffusion.generator import load_image_generator as load_image_generator
+    from trimtab.tasks.image_classification.classifier import load_image_classifier as load_image_classifier
     from trimtab.tasks.recognition.recognizer import load_recognizer as load_recognizer
     from trimtab.tuning.largest import find_micro_batch as find_micro_batch
     from trimtab.tuning.largest import find_rank as find_rank
@@ -99,6 +101,8 @@ HOMES = {
     "generate": "trimtab.inference.generating",
     "load_classifier": "trimtab.tasks.classification.classifier",
     "load_detector": "trimtab.tasks.detection.detector",
+    "load_autoencoder": "trimtab.tasks.diffusion.autoencoder",
+    "load_image_classifier": "trimtab.tasks.image_classification.classifier",
     "load_image_generator": "trimtab.tasks.diffusion.generator",
     "load_recognizer": "trimtab.tasks.recognition.recognizer",
     "load_generator": "trimtab.inference.generating",

@@ -51,7 +51,7 @@ def test_tasks_on_text_need_no_package_for_images():
     assert run_in_child(import_again) == 0
 
 
-@pytest.mark.parametrize("task", ["recognition", "detection", "diffusion"])
+@pytest.mark.parametrize("task", ["recognition", "detection", "diffusion", "image_classification"])
 def test_a_task_on_images_says_which_extra_it_needs(monkeypatch, tmp_path, task):
     recipe, _ = small_sources(tmp_path)
     monkeypatch.setattr("trimtab.tasks.task_of.find_spec", lambda name: None)

@@ -1,4 +1,4 @@
-"""`trimtab classify`: the label of each line."""
+"""`trimtab classify`: the label of each line, or of each image."""
 
 import json
 from pathlib import Path
@@ -13,6 +13,13 @@ from trimtab.cli.streams import opened_input, opened_output
 
 def classify(
     run: Run,
+    images: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[IMAGE]...",
+            help="For a classifier of images: images, or folders of images. Without them, texts are read.",
+        ),
+    ] = None,
     source: Annotated[
         Path | None, typer.Option("--input", metavar="FILE", help="Texts, one per line; by default stdin.")
     ] = None,
@@ -26,10 +33,14 @@ def classify(
     adapter: Adapter = None,
     device: Device = None,
 ) -> None:
-    """Label texts with a trained classifier.
+    """Label texts or images with a trained classifier.
 
-    Prints the likeliest label of each line and its probability, tab-separated.
+    Prints the likeliest label of each line and its probability, tab-separated, or before them the path of each image.
+    If an image cannot be read, prints an error on stderr and exits with 1.
     """
+    if images:
+        classify_images(run, images, output=output, as_json=as_json, device=device)
+        return
     check_output(output, inputs={"--input": source}, models=[run])
     with opened_input(source) as lines:
         from trimtab.decode.reading import read_lines
@@ -44,3 +55,28 @@ def classify(
                     told = {"label": found.label, "probabilities": found.probabilities}
                     line = json.dumps(told, ensure_ascii=False)
                 written.write(line + "\n")
+
+
+def classify_images(
+    run: str, images: list[Path], *, output: Path | None, as_json: bool, device: str | None
+) -> None:
+    """The class of each image."""
+    check_output(output, inputs={}, models=[run])
+    from trimtab.tasks.image_classification.classifier import load_image_classifier
+    from trimtab.tasks.images.sources import image_files
+
+    paths, failed = image_files(images), 0
+    classifier = load_image_classifier(run, device=device)
+    with opened_output(output) as written:
+        for found in classifier.classify(paths):
+            failed += bool(found.error)
+            if found.error:
+                typer.echo(f"{found.image}: {found.error}", err=True)
+            told: dict[str, object] = {"image": found.image, "label": found.label}
+            told |= {"error": found.error} if found.error else {"probabilities": found.probabilities}
+            line = f"{found.image}\t{found.label}\t{found.probability:.6f}"
+            if as_json or not found.error:
+                written.write((json.dumps(told, ensure_ascii=False) if as_json else line) + "\n")
+    if failed:
+        typer.echo(f"{failed} of {len(paths)} images could not be read", err=True)
+        raise typer.Exit(1)

@@ -122,6 +122,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "classify": (
         "trimtab classify runs/labels < texts.txt",
         "trimtab classify all-MiniLM-L6-v2 --adapter runs/labels < texts.txt",
+        "trimtab classify runs/classes image1.png image2.png",
     ),
     "recognise": (
         "trimtab recognise runs/ocr line1.png line2.png",
@@ -137,6 +138,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "trimtab sample runs/digits --out samples",
         "trimtab sample runs/digits --class 3 --class 7 --count 4 --guidance 3 --seed 2 --out samples",
         "trimtab sample runs/digits --nearest --out samples",
+        "trimtab sample runs/autoencoder --out reconstructions",
     ),
     "evaluate": (
         "trimtab evaluate runs/my --source dev.en --reference dev.de",

@@ -37,8 +37,8 @@ class Sampling(Settings):
 
 
 class DiffusionModel(ModelSettings):
-    """A diffusion transformer (DiT, Peebles and Xie 2022, arXiv 2212.09748) over the pixels of square images, with
-    adaLN-Zero, conditioned on the time and, where images have labels, on the class."""
+    """A diffusion transformer (DiT, Peebles and Xie 2022, arXiv 2212.09748) over the pixels of square images, or over
+    their latents, with adaLN-Zero, conditioned on the time and, where images have labels, on the class."""
 
     has_encoder: ClassVar[bool] = True
     no_plan: ClassVar[str] = "a model of images has no plan: what it keeps for the backward pass is not known"
@@ -76,8 +76,14 @@ class DiffusionModel(ModelSettings):
     """The bound of `min_snr`."""
     class_dropout: float = Field(default=0.1, ge=0, lt=1)
     """How often the class of an image is hidden in training, which guidance needs."""
+    autoencoder: str | None = None
+    """A RUN with `model: {kind: autoencoder}`, or a folder that `AutoencoderTiny` of diffusers saved, such as TAESD's,
+    relative to the recipe's folder. The model then works in its latents (arXiv 2112.10752, section 3.2), brought to
+    zero mean and unit variance by the statistics of the training images. The run keeps a copy of both. By default the
+    model works in pixels."""
     patch: int = Field(default=4, ge=1, le=64)
-    """Side of a square patch in pixels; it divides `data.images.size`. Halving it makes four times as many tokens."""
+    """Side of a square patch, in pixels or in cells of latents; it divides `data.images.size`, or the side of latents.
+    Halving it makes four times as many tokens."""
     dim: int = Field(default=0, ge=8, le=65536)
     """Width of the residual stream; from the preset where one is named."""
     heads: int = Field(default=0, ge=1, le=1024)

@@ -19,6 +19,9 @@ class Augmentation(Settings):
     """Largest rotation to either side, in degrees."""
     shear: float = Field(default=0.2, ge=0, le=1)
     """Largest slant to either side, in pixels per pixel of height."""
+    shift: float = Field(default=0.0, ge=0, le=0.5)
+    """Largest shift in each direction, as a share of the height, with `rotation` and `shear`; for images of single
+    objects, since it cuts off the ends of lines."""
     blur: float = Field(default=0.8, ge=0, le=10)
     """Largest radius of a Gaussian blur, in pixels of a line 32 pixels high."""
     noise: float = Field(default=12.0, ge=0, le=128)
@@ -37,8 +40,9 @@ class ImageConfig(Settings):
 
     fit: Literal["height", "longest", "crop"] = "height"
     """`height` scales every image to a height of `size` pixels, for lines of text; `longest` scales the longest side to
-    `size`, for images of any shape; `crop`, for diffusion, scales the shortest side to it and takes the square in the
-    middle. For diffusion, `longest` makes a square with margins of the median color of the edges."""
+    `size`, for images of any shape; `crop`, for diffusion and image classification, scales the shortest side to it and
+    takes the square in the middle. For these, `longest` makes a square with margins in the median color
+    of the edges."""
     size: int = Field(default=32, ge=16, le=4096, multiple_of=MULTIPLE)
     """Pixels of the side that `fit` names, a multiple of 16; the other side is padded to one."""
     max_width: int = Field(default=1024, ge=16, le=65536, multiple_of=MULTIPLE)

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from trimtab.config.data import DataConfig
 from trimtab.config.detector_model import DetectorModel
+from trimtab.config.diffusion_model import DiffusionModel
 from trimtab.config.load import LoadedRecipe
 from trimtab.config.pretrained.module_shapes import NOT_KEPT
 from trimtab.config.pretrained.place import CONFIG, find_pretrained, where_it_is
@@ -56,6 +57,9 @@ def _with_pretrained(model: Model, folder: Path) -> Model:
             if model.sha256 is None:
                 written = str(find_pretrained(path, folder=folder).path)
             return model.model_copy(update={"path": written})
+        case DiffusionModel() if model.autoencoder is not None:
+            kept = str(_absolute(model.autoencoder, folder=folder))
+            return model.model_copy(update={"autoencoder": kept})
         case _:
             return model
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from trimtab.config.adapter import LoraAdapter
+from trimtab.config.autoencoder_model import AutoencoderModel
 from trimtab.config.data import DataConfig
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.detector_model import DetectorModel
@@ -15,6 +16,7 @@ from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.export_targets import ExportTarget
 from trimtab.config.freezing import Frozen, stages_of
 from trimtab.config.guard import GuardConfig
+from trimtab.config.image_classifier_model import ImageClassifierModel
 from trimtab.config.loss import LossConfig
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.modular_data import with_direction_defaults
@@ -41,9 +43,11 @@ Model = Annotated[
     | PretrainedModel
     | TransformersModel
     | EncoderModel
+    | ImageClassifierModel
     | VisionModel
     | DetectorModel
-    | DiffusionModel,
+    | DiffusionModel
+    | AutoencoderModel,
     Field(discriminator="kind"),
 ]
 
@@ -132,17 +136,19 @@ class Recipe(Settings):
     usual_kinds: ClassVar[Mapping[str, str]] = MappingProxyType({"model": "encoder_decoder"})
 
     task: Task = "translation"
-    """What to train: a translation model, a language model, a classifier of texts, a model that reads lines of text in
-    images (`recognition`), finds objects in images (`detection`), or makes images (`diffusion`). A language model has
-    `model: {kind: decoder}` and reads `text` corpora, or parallel ones as rows of source and target. Its defaults
-    differ for `loss.label_smoothing` (0), `data.tokenizer.normalization` (identity) and the metrics of `evaluate`. With
-    `classification` the model is `{kind: encoder}`, `source` names the texts and `target` their labels, and each
-    example is one target: the defaults are `step.tokens_per_step: 256`, which are examples, `loss.label_smoothing: 0`
-    and the metrics of labels. With `recognition` the model is `{kind: vision}`, corpora are `images` or a `text` with
-    `render`, and targets are characters and the end of each line. With `detection` the model is `{kind: detector}`,
-    corpora are `boxes`, `step.tokens_per_step` counts images (16 by default), and the loss is divided by the boxes of
-    the step. With `diffusion` the model is `{kind: diffusion_transformer}`, corpora are `images` in folders by class or
-    with labels, each image is one target, and a moving average of the weights is kept and evaluated by default
+    """What to train: a translation model, a language model, a classifier of texts, a classifier of images, a model that
+    reads lines of text in images (`recognition`), finds objects in images (`detection`), or makes images (`diffusion`).
+    A language model has `model: {kind: decoder}` and reads `text` corpora, or parallel ones as rows of source and
+    target. Its defaults differ for `loss.label_smoothing` (0), `data.tokenizer.normalization` (identity) and the
+    metrics of `evaluate`. With `classification` the model is `{kind: encoder}`, `source` names the texts and `target`
+    their labels, and each example is one target: the defaults are `step.tokens_per_step: 256`, which are examples,
+    `loss.label_smoothing: 0` and the metrics of labels. With `image_classification` the model is `{kind:
+    image_classifier}` and corpora are `images` in folders by class or with labels. With `recognition` the model is
+    `{kind: vision}`, corpora are `images` or a `text` with `render`, and targets are characters and the end of each
+    line. With `detection` the model is `{kind: detector}`, corpora are `boxes`, `step.tokens_per_step` counts images
+    (16 by default), and the loss is divided by the boxes of the step. With `diffusion` the model is `{kind:
+    diffusion_transformer}`, or an `{kind: autoencoder}` for one; corpora are `images` in folders by class or with
+    labels, each image is one target, and a moving average of the weights is kept and evaluated by default
     (`step.ema`)."""
     data: DataConfig
     """What to read, and how text becomes ids."""

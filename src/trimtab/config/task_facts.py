@@ -8,6 +8,7 @@ from trimtab.config.tasks import (
     classification,
     detection,
     diffusion,
+    image_classification,
     language_model,
     recognition,
     translation,
@@ -23,6 +24,8 @@ def facts_of(task: Task) -> TaskFacts:
             return language_model.FACTS
         case "classification":
             return classification.FACTS
+        case "image_classification":
+            return image_classification.FACTS
         case "recognition":
             return recognition.FACTS
         case "detection":

@@ -10,7 +10,15 @@ from typing import Any, Literal, get_args
 from trimtab.config.complaint import Complaint
 from trimtab.metrics.metric import MetricGroup
 
-Task = Literal["translation", "language_model", "classification", "recognition", "detection", "diffusion"]
+Task = Literal[
+    "translation",
+    "language_model",
+    "classification",
+    "image_classification",
+    "recognition",
+    "detection",
+    "diffusion",
+]
 TASKS: tuple[Task, ...] = get_args(Task)
 IDENTITY = "identity"
 """How sentencepiece normalises for language models: not at all, so that a text comes back as it was."""

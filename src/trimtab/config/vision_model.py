@@ -119,6 +119,16 @@ class VisionModel(ModelSettings):
         return self.model_copy(update={"kv_heads": self.kv_heads or self.heads})
 
     @property
+    def patch_sides(self) -> tuple[int, int]:
+        """Height and width of a patch."""
+        return self.patch
+
+    @property
+    def added_tokens(self) -> int:
+        """Learned vectors beside the patches."""
+        return self.registers
+
+    @property
     def has_ctc(self) -> bool:
         """Whether columns are scored."""
         return self.head != "attention"

@@ -1,6 +1,7 @@
 """The runs of an experiment: one for each arm and seed, and what tells two runs apart."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -99,19 +100,20 @@ def fingerprints(loaded: LoadedRecipe) -> Mapping[str, list[str]]:
 
 def _contents(path: Path) -> list[str]:
     if path.is_dir():
-        return [_digest(each, *_state(each)) for each in sorted(path.rglob("*")) if each.is_file()]
-    return [_digest(path, *_state(path)) if path.is_file() else path.name]
+        files = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
+        return [_digest(each, *_state(each)) for each in sorted(files, key=lambda file: file.split(os.sep))]
+    return [_digest(str(path), *_state(str(path))) if path.is_file() else path.name]
 
 
-def _state(path: Path) -> tuple[int, int]:
-    state = path.stat()
+def _state(path: str) -> tuple[int, int]:
+    state = os.stat(path)
     return state.st_size, state.st_mtime_ns
 
 
-@lru_cache(maxsize=1000)
-def _digest(path: Path, _size: int, _changed_ns: int) -> str:
-    """Read once for all runs on it, unless it changes meanwhile."""
-    with path.open("rb") as file:
+@lru_cache(maxsize=1 << 20)
+def _digest(path: str, _size: int, _changed_ns: int) -> str:
+    """Read once for all runs on it, unless it changes meanwhile; a folder of images is many files."""
+    with open(path, "rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
 

@@ -8,6 +8,26 @@ from trimtab.config.positions import PositionSettings
 
 
 @runtime_checkable
+class WidthSettings(Protocol):
+    """What any model is asked for, whatever its layers are."""
+
+    @property
+    def dim(self) -> int:
+        """Width of its layers."""
+        ...
+
+    @property
+    def norm(self) -> Literal["layer", "rms"]:
+        """The kind of norm."""
+        ...
+
+    @property
+    def needs_padding(self) -> bool:
+        """Whether attention must run over padded rows."""
+        ...
+
+
+@runtime_checkable
 class LayerSettings(Protocol):
     """Settings of a model, as far as its layers read them; see `config.model` and its siblings for the meaning."""
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from trimtab.config.optimizers import Role
 from trimtab.model.attention import Kernel
 from trimtab.model.four_bit import four_bit_maps
-from trimtab.model.layer_settings import LayerSettings
+from trimtab.model.layer_settings import WidthSettings
 from trimtab.model.positions.kind import Positions
 from trimtab.model.positions.shift import shifted_positions
 from trimtab.model.recompute import Recompute, layer_output, set_feed_forward
@@ -28,7 +28,7 @@ class Transformer(nn.Module):
     embedding: nn.Embedding
     output: nn.Embedding | None
 
-    def __init__(self, config: LayerSettings, *, num_ids: int, max_positions: int) -> None:
+    def __init__(self, config: WidthSettings, *, num_ids: int, max_positions: int) -> None:
         """`num_ids` is the size of the vocabulary; no segment may be longer than `max_positions` tokens."""
         super().__init__()
         self.num_ids = num_ids

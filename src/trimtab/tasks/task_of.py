@@ -23,6 +23,11 @@ def task_of(recipe: Recipe) -> Task:
             return LANGUAGE_MODEL
         case "classification":
             return CLASSIFICATION
+        case "image_classification":
+            _check_pillow(recipe)
+            from trimtab.tasks.image_classification.task import IMAGE_CLASSIFICATION
+
+            return IMAGE_CLASSIFICATION
         case "recognition":
             _check_pillow(recipe)
             from trimtab.tasks.recognition.task import RECOGNITION
@@ -35,6 +40,10 @@ def task_of(recipe: Recipe) -> Task:
             return DETECTION
         case "diffusion":
             _check_pillow(recipe)
+            if recipe.model.kind == "autoencoder":
+                from trimtab.tasks.diffusion.autoencoder_task import AUTOENCODER
+
+                return AUTOENCODER
             from trimtab.tasks.diffusion.task import DIFFUSION
 
             return DIFFUSION

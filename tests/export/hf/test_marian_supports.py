@@ -29,7 +29,7 @@ def problems(folder, tokenizers, **changes):
 WRITES_TEXT = sorted(
     path.name
     for path in RECIPES.glob("*.yaml")
-    if not path.stem.startswith(("recognition", "detection", "diffusion"))
+    if not path.stem.startswith(("recognition", "detection", "diffusion", "autoencoder", "image_"))
 )
 
 

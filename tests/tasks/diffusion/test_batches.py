@@ -5,9 +5,8 @@ import torch
 from tests.diffusion_run import with_model
 from trimtab.build import build
 from trimtab.step.accumulate import accumulate
-from trimtab.tasks.diffusion.batches import BANDS, NoiseSampling, packed_row
+from trimtab.tasks.diffusion.batches import BANDS, NoiseSampling
 from trimtab.tasks.diffusion.process import Process
-from trimtab.types import Batch, Ragged
 
 
 def gradients(parts, *sizes):
@@ -15,7 +14,11 @@ def gradients(parts, *sizes):
     window = parts.examples.between(0, 4)
     whole = parts.batching.cut(window, 4)[0]
     splits = [tensor.split(sizes) for tensor in whole.tensors()]
-    batches = [type(whole)(*tensors, num_targets=len(tensors[0])) for tensors in zip(*splits, strict=True)]
+    names = [*whole.named_tensors()]
+    batches = [
+        type(whole)(**dict(zip(names, tensors, strict=True)), num_targets=len(tensors[0]))
+        for tensors in zip(*splits, strict=True)
+    ]
     parts.model.train()
     for weight in parts.model.parameters():
         weight.grad = None
@@ -34,17 +37,6 @@ def test_a_step_has_the_same_gradient_however_it_is_cut(opened, changes):
     whole = gradients(parts, 4)
     for sizes in ((2, 2), (1, 1, 1, 1)):
         assert float((gradients(parts, *sizes) - whole).norm() / whole.norm()) < 1e-5
-
-
-def test_a_batch_is_what_every_step_asks_for(parts):
-    batch = parts.examples.few()
-    assert isinstance(batch, Batch)
-    assert batch.num_targets == batch.num_slots == batch.num_tokens == 6
-    blank = batch.blank()
-    assert blank.static_key == batch.static_key
-    assert blank.num_targets == 0
-    assert float(parts.stepper.objective(blank).objective.detach()) == 0
-    assert all(torch.equal(*pair) for pair in zip(batch.clone().tensors(), batch.tensors(), strict=True))
 
 
 def test_batches_of_one_shape_are_filled_up_with_what_does_not_count(opened):
@@ -83,13 +75,3 @@ def test_times_of_an_evaluation_are_within_their_band(prediction):
         times, labels = drawn.of_band(keys, np.arange(400), bands)
         assert ((times >= process.last * band / BANDS) & (times <= process.last * (band + 1) / BANDS)).all()
         assert np.array_equal(labels, np.arange(400))
-
-
-def test_a_row_of_bytes_comes_back_as_key_and_pixels(parts):
-    pixels = np.random.default_rng(1).integers(0, 256, (3, 16, 16, 1), dtype=np.uint8)
-    numbers = [5, 2**64 - 1, 0]
-    rows = [packed_row(key, image) for key, image in zip(numbers, pixels, strict=True)]
-    offsets = np.arange(4) * len(rows[0])
-    keys, images = parts.batching.unpacked(Ragged(np.concatenate(rows), offsets))
-    assert keys.tolist() == numbers
-    assert np.array_equal(images, pixels.transpose(0, 3, 1, 2))

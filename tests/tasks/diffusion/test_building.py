@@ -26,8 +26,8 @@ def test_a_step_has_a_batch_for_each_rank(opened):
 
 def test_the_first_weights_follow_from_the_seed(opened):
     recipe, _ = opened
-    one, same = (diffuser_of(recipe, num_classes=2) for _ in range(2))
-    other = diffuser_of(recipe.model_copy(update={"seed": 2}), num_classes=2)
+    one, same = (diffuser_of(recipe, num_classes=2, latents=None) for _ in range(2))
+    other = diffuser_of(recipe.model_copy(update={"seed": 2}), num_classes=2, latents=None)
     for name, weight in one.named_parameters():
         assert torch.equal(weight, same.get_parameter(name))
         if weight.ndim > 1 and weight.any():

@@ -1,9 +1,8 @@
-from dataclasses import replace
-
 import torch
 
 from trimtab.build import build
-from trimtab.tasks.diffusion.checks import data_checks, image_is_the_same_alone, images_are_apart
+from trimtab.tasks.diffusion.checks import images_are_apart
+from trimtab.tasks.images.checks import image_is_the_same_alone
 
 
 class Sees(torch.nn.Module):
@@ -41,25 +40,3 @@ def test_a_network_that_mixes_images_or_ignores_something_is_found(opened):
     for wrong in ("no time", "no class", "no image"):
         assert codes(opened, wrong, images_are_apart) == ["input-without-effect"]
     assert codes(opened, "others", image_is_the_same_alone) == ["example-differs-alone"]
-
-
-def test_grey_images_in_three_channels_are_told(opened):
-    from trimtab.tasks.diffusion.datasets import KEY
-    from trimtab.types import Ragged
-
-    parts = build(*opened)
-    assert [*data_checks(parts)] == []
-    rows = parts.datasets.sample.source
-    images = rows.values.reshape(len(rows), -1)
-    colored = images[:, KEY:].repeat(3, axis=1)
-    wide = torch.cat([torch.from_numpy(images[:, :KEY]), torch.from_numpy(colored)], dim=1).numpy()
-    source = Ragged(wide.reshape(-1), torch.arange(len(rows) + 1).numpy() * wide.shape[1])
-    parts.datasets = replace(parts.datasets, sample=replace(parts.datasets.sample, source=source))
-    data = parts.recipe.data.model_copy(
-        update={"images": parts.recipe.data.images.model_copy(update={"channels": "rgb"})}
-    )
-    parts.recipe = parts.recipe.model_copy(update={"data": data})
-    assert [each.code for each in data_checks(parts)] == ["D213"]
-    source.values[9] ^= 1
-    parts.datasets = replace(parts.datasets)
-    assert [*data_checks(parts)] == []

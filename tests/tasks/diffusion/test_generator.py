@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -78,3 +80,20 @@ def test_other_runs_and_other_classes_are_refused(diffusion_run, tmp_path):
     (copy / "tokenizer" / "labels.json").write_text('["disk", "triangle"]')
     with pytest.raises(InputError, match="not the classes that the model was trained with"):
         load_image_generator(copy)
+
+
+@pytest.mark.slow
+def test_a_model_of_latents_makes_images_of_the_size_of_the_recipe(latent_run):
+    generator = load_image_generator(latent_run)
+    found = generator.sample(["disk", "square", None], seed=3)
+    assert found.shape == (3, 16, 16, 1)
+    assert np.abs(generator.sample(["disk"], seed=3).astype(int) - found[:1]).max() <= 1
+    own = latent_run / "tokenizer" / "autoencoder" / "latents.json"
+    text = own.read_text()
+    try:
+        told = json.loads(text)
+        own.write_text(json.dumps({**told, "std": [2 * each for each in told["std"]]}))
+        with pytest.raises(InputError, match="not the autoencoder that the model was trained with"):
+            load_image_generator(latent_run)
+    finally:
+        own.write_text(text)

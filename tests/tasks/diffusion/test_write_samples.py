@@ -26,3 +26,14 @@ def test_samples_are_written_with_their_classes_and_nearest_training_images(diff
         assert grid.size == (3 * 18 + 2, 4 * 18 + 2)
     with pytest.raises(InputError, match="is not empty"):
         write_samples(diffusion_run, out, asked=asked, progress=Silent())
+
+
+def test_of_an_autoencoder_images_are_written_above_what_came_back(autoencoder_run, tmp_path):
+    told = write_samples(autoencoder_run, tmp_path / "out", asked=SampleOptions(count=3), progress=Silent())
+    assert "PSNR" in told
+    with Image.open(tmp_path / "out" / "reconstructions.png") as grid:
+        assert grid.size == (3 * 18 + 2, 2 * 18 + 2)
+    with pytest.raises(InputError, match="samples none"):
+        write_samples(
+            autoencoder_run, tmp_path / "more", asked=SampleOptions(nearest=True), progress=Silent()
+        )

@@ -4,87 +4,36 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from trimtab.config.complaint import Complaint
-from trimtab.config.corpora import TrainCorpus, ValidFiles
 from trimtab.config.diffusion_model import DiffusionModel
 from trimtab.config.task_record import TaskFacts
+from trimtab.config.tasks.squares import square_contradictions
 
 if TYPE_CHECKING:
     from trimtab.config.run import Recipe
 
-EXAMPLE = "{images: FOLDER}, {images: labels.tsv} or {images: labels.jsonl}"
-
 
 def diffusion_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Corpora, a tokenizer, transforms or terms of the loss that are for another task, and sizes that do not fit."""
-    for path, files in recipe.data.files_by_key.items():
-        yield from _of_corpus(path, files)
-    for check in (_texts, _images, _guidance, _loss):
+    for check in (square_contradictions, _images, _guidance, _loss):
         yield from check(recipe)
     if recipe.export:
+        is_autoencoder = recipe.model.kind == "autoencoder"
         yield Complaint(
             path="export",
-            what="no export target supports diffusion yet",
+            what="autoencoders are not exported at the end of a run"
+            if is_autoencoder
+            else "no export target supports diffusion transformers yet",
             got=", ".join(recipe.export),
-            fix="remove it",
-        )
-
-
-def _of_corpus(path: str, files: TrainCorpus | ValidFiles) -> Iterator[Complaint]:
-    if files.images is None:
-        yield Complaint(
-            path=path,
-            what="no images",
-            got=f"`{files.kind.key}`, with task diffusion",
-            allowed=EXAMPLE,
-            fix="name a folder of images, whose subfolders are their classes, or a list of images with their labels",
-        )
-    if files.render is not None:
-        yield Complaint(
-            path=f"{path}.render", what="images are read and not rendered", got="render", fix="remove it"
-        )
-    if files.tags:
-        yield Complaint(
-            path=f"{path}.tags", what="images have no tags", got=" and ".join(files.tags), fix="remove them"
-        )
-
-
-def _texts(recipe: "Recipe") -> Iterator[Complaint]:
-    data = recipe.data
-    for key in ("tokenizer", "source_tokenizer", "charset"):
-        if key in data.model_fields_set and getattr(data, key) is not None:
-            yield Complaint(
-                path=f"data.{key}",
-                what="no text is read, and labels are kept whole",
-                got=f"{key}, with task diffusion",
-                fix="remove it",
-            )
-    for place, transform in enumerate(data.transforms):
-        yield Complaint(
-            path=f"data.transforms.{place}",
-            what="a transform of pairs of texts",
-            got=f"{transform.kind}, with task diffusion",
-            fix="remove it",
+            fix="remove it, and run `trimtab export RUN --to hf` after the run"
+            if is_autoencoder
+            else "remove it",
         )
 
 
 def _images(recipe: "Recipe") -> Iterator[Complaint]:
     model, images = recipe.model, recipe.data.images
     if images is None:
-        yield Complaint(
-            path="data.images",
-            what="diffusion cannot do without it",
-            got="null",
-            fix="leave it out to take the defaults, or set its keys",
-        )
         return
-    if images.fit == "height":
-        yield Complaint(
-            path="data.images.fit",
-            what="images of any width, and diffusion is trained on squares",
-            got="height",
-            allowed="crop or longest",
-            fix="set `data.images.fit: crop`, or leave it out",
-        )
     if images.augment is not None:
         yield Complaint(
             path="data.images.augment",
@@ -93,7 +42,7 @@ def _images(recipe: "Recipe") -> Iterator[Complaint]:
             allowed="null",
             fix="set `data.images.augment: null`, or leave it out",
         )
-    if isinstance(model, DiffusionModel) and images.size % model.patch:
+    if isinstance(model, DiffusionModel) and model.autoencoder is None and images.size % model.patch:
         fitting = [str(side) for side in range(1, 65) if images.size % side == 0]
         yield Complaint(
             path="model.patch",
@@ -137,8 +86,8 @@ def _loss(recipe: "Recipe") -> Iterator[Complaint]:
 FACTS = TaskFacts(
     examples="images",
     reads_images=True,
-    model_kinds=("diffusion_transformer",),
-    other_kinds="diffusion makes images",
+    model_kinds=("diffusion_transformer", "autoencoder"),
+    other_kinds="diffusion makes images, or encodes them",
     one_row=False,
     scores_follow_from_the_loss=False,
     metrics=(),

@@ -12,13 +12,14 @@ from torch import Tensor, nn
 
 from trimtab.config.diffusion_model import DiffusionModel
 from trimtab.model.block import Residual, SelfAttention
-from trimtab.model.feed_forward import GATED, FeedForward
+from trimtab.model.feed_forward import FeedForward
 from trimtab.model.init import xavier
 from trimtab.model.norm import RMS_EPSILON
 from trimtab.model.positions.kind import PositionInputs
 from trimtab.model.recompute import Recompute, layer_output, recomputed
 from trimtab.model.sequence_layout import SequenceLayout, sequence_layout
-from trimtab.model.vision.places import FactorisedPlaces, LearnedPlaces, build_places, place_std
+from trimtab.model.vision.fill import draw, fill_layer
+from trimtab.model.vision.places import build_places
 from trimtab.types import Stream
 
 FREQUENCIES = 256
@@ -166,33 +167,18 @@ def equal_segments(count: int, length: int, *, device: torch.device) -> Stream:
 def init_dit(model: DiT, config: DiffusionModel, *, generator: torch.Generator) -> None:
     """Fills every parameter; the same generator gives the same weights on any device. Modulations begin at zero."""
 
-    def drawn(weight: Tensor, std: float) -> None:
-        weight.copy_(torch.randn(weight.shape, generator=generator) * std)
-
     damp = 1 / math.sqrt(2 * config.layers)
-    gates = 2 if config.activation in GATED else 1
     for module in model.modules():
-        match module:
-            case SelfAttention():
-                xavier(module.qkv, width=config.dim, gain=1.0, generator=generator)
-                xavier(module.out, width=config.dim, gain=damp, generator=generator)
-            case FeedForward():
-                width = module.up.out_features // gates
-                xavier(module.up, width=width, gain=1.0, generator=generator)
-                xavier(module.down, width=config.dim, gain=damp, generator=generator)
-            case LearnedPlaces() | FactorisedPlaces():
-                for table in module.children():
-                    assert isinstance(table, nn.Embedding)
-                    drawn(table.weight, place_std(config.positions))
+        fill_layer(module, config, damp=damp, generator=generator)
     xavier(model.project, width=config.dim, gain=1.0, generator=generator)
     for linear in (model.time_in, model.time_out):
         xavier(linear, width=config.dim, gain=1.0, generator=generator)
     # Of the size of the vectors of times: of 0.02, as in the paper, where both are small, hundreds of updates pass
     # before the class shows in what is sampled.
-    drawn(model.classes.weight, 1.0)
+    draw(model.classes.weight, 1.0, generator=generator)
     for each in (model, *model.blocks):
         assert isinstance(each, DiT | DiTBlock)
         each.modulation.weight.zero_()
         each.modulation.bias.zero_()
-    drawn(model.output.weight, FIRST_STD / math.sqrt(config.dim))
+    draw(model.output.weight, FIRST_STD / math.sqrt(config.dim), generator=generator)
     model.output.bias.zero_()

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor, nn
 
+from trimtab.config.image_classifier_model import ImageClassifierModel
 from trimtab.config.vision_model import VisionModel
 from trimtab.model.block import EncoderBlock
 from trimtab.model.positions.kind import PositionInputs
@@ -52,31 +53,40 @@ class VisionEncoder(nn.Module):
     """Patches with their places and registers, through transformer blocks. Source: ViT, arXiv 2010.11929; images of
     any size in one sequence as in NaViT, arXiv 2307.06304, section 2.1."""
 
-    def __init__(self, config: VisionModel, *, channels: int, rows: int, columns: int) -> None:
+    def __init__(
+        self, config: VisionModel | ImageClassifierModel, *, channels: int, rows: int, columns: int
+    ) -> None:
         """No image may have more `rows` or `columns` of patches."""
         super().__init__()
         self.config = config
         self.recompute: Recompute = "none"
-        self.stem = build_stem(config.stem, channels=channels, patch=config.patch, dim=config.dim)
+        self.stem = build_stem(config.stem, channels=channels, patch=config.patch_sides, dim=config.dim)
         self.places = build_places(config.positions, rows=rows, columns=columns, dim=config.dim)
-        self.registers = nn.Embedding(config.registers, config.dim) if config.registers else None
+        self.registers = nn.Embedding(config.added_tokens, config.dim) if config.added_tokens else None
         self.stack = Stack([EncoderBlock(config) for _ in range(config.layers)], config)
 
     def forward(self, images: Images, *, padded: bool) -> Float[Tensor, "patches dim"]:
         """The output for each patch of the stream; `padded` chooses attention over padded rows."""
-        pixels = normalized_pixels(images.pixels, images.real, self.config.patch)
+        return self.outputs(images, padded=padded)[0]
+
+    def outputs(
+        self, images: Images, *, padded: bool
+    ) -> tuple[Float[Tensor, "patches dim"], Float[Tensor, "registers dim"] | None]:
+        """The same, and the output for each register, those of one image after those of another."""
+        pixels = normalized_pixels(images.pixels, images.real, self.config.patch_sides)
         pixels = pixels.to(self.stem.project.weight.dtype)
         cells = self.stem(pixels, images.real).flatten(1).T
         # By selection and not by a product with the mask: zero times what is not finite is not zero.
         x = cells.index_select(0, images.stream.ids) + self.places(images.rows, images.columns)
         x = F.dropout(x, self.config.dropout, self.training)
         if self.registers is None:
-            return self.stack.norm(self._blocks(x, images.stream, padded=padded))
+            return self.stack.norm(self._blocks(x, images.stream, padded=padded)), None
         stream, own, added = with_registers(images.stream, self.registers.num_embeddings)
         wide = x.new_empty(len(stream.ids), x.shape[1]).index_copy(0, own, x)
         segments = len(images.stream.cu_seqlens) - 1
         wide = wide.index_copy(0, added, self.registers.weight.to(x.dtype).repeat(segments, 1))
-        return self.stack.norm(self._blocks(wide, stream, padded=padded).index_select(0, own))
+        found = self._blocks(wide, stream, padded=padded)
+        return self.stack.norm(found.index_select(0, own)), self.stack.norm(found.index_select(0, added))
 
     def _blocks(self, x: Tensor, stream: Stream, *, padded: bool) -> Tensor:
         layout, nothing = sequence_layout(stream, padded=padded), PositionInputs(None, None)

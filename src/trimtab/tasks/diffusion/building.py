@@ -6,12 +6,14 @@ from typing import Any
 import torch
 
 from trimtab.config.run import Recipe
-from trimtab.tasks.diffusion.batches import Batching, DiffusionGlobalBatch, NoiseSampling, plan_shape
+from trimtab.tasks.diffusion.batches import Batching, NoiseSampling
 from trimtab.tasks.diffusion.datasets import ImageDatasets, settings_of
+from trimtab.tasks.diffusion.latents import Latents
 from trimtab.tasks.diffusion.losses import NoiseLoss
 from trimtab.tasks.diffusion.model import ImageDiffuser
-from trimtab.tasks.stream import mixture_opener, step_size
-from trimtab.tasks.task import OpenMixture, Untrained
+from trimtab.tasks.images.square_batches import plan_shape
+from trimtab.tasks.stream import step_size
+from trimtab.tasks.task import Untrained
 
 
 def plan_batches(
@@ -29,22 +31,16 @@ def plan_batches(
     )
 
 
-def open_mixtures(recipe: Recipe, datasets: ImageDatasets) -> OpenMixture:
-    """See `Task.open_mixture`."""
-    return mixture_opener(recipe, datasets.feed, batch=DiffusionGlobalBatch, max_targets=1)
-
-
 def build_diffuser(recipe: Recipe, datasets: ImageDatasets, *, device: torch.device) -> ImageDiffuser:
     """The model with its first weights."""
-    return diffuser_of(recipe, num_classes=len(datasets.labels)).to(device)
+    return diffuser_of(recipe, num_classes=len(datasets.labels), latents=datasets.latents).to(device)
 
 
-def diffuser_of(recipe: Recipe, *, num_classes: int) -> ImageDiffuser:
+def diffuser_of(recipe: Recipe, *, num_classes: int, latents: Latents | None) -> ImageDiffuser:
     """The model that a recipe describes, on the CPU, with its first weights, which follow from the recipe's seed."""
     model, images = settings_of(recipe)
-    return ImageDiffuser(
-        model, num_classes=num_classes, channels=images.num_channels, side=images.size, seed=recipe.seed
-    )
+    canvas = (images.num_channels, images.size)
+    return ImageDiffuser(model, num_classes=num_classes, canvas=canvas, latents=latents, seed=recipe.seed)
 
 
 def build_noise_loss(recipe: Recipe, datasets: Any, *, device: torch.device) -> NoiseLoss:

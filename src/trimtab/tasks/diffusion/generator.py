@@ -16,12 +16,14 @@ from trimtab.device import choose_device
 from trimtab.errors import input_error
 from trimtab.inference.ready import prepare_for_inference
 from trimtab.tasks.diffusion.building import diffuser_of
-from trimtab.tasks.diffusion.datasets import read_picture, settings_of
+from trimtab.tasks.diffusion.datasets import settings_of
+from trimtab.tasks.diffusion.latents import FOLDER, read_latents
 from trimtab.tasks.diffusion.model import ImageDiffuser
 from trimtab.tasks.diffusion.pictures import nearest
 from trimtab.tasks.diffusion.sampling import SampleRequest, sampled
-from trimtab.tasks.diffusion.sources import open_pictures
+from trimtab.tasks.images.labelled import open_pictures
 from trimtab.tasks.images.pixels import BadImage
+from trimtab.tasks.images.squares import read_square
 from trimtab.tasks.labels import Labels, load_labels
 from trimtab.tasks.trained_run import trained_run
 
@@ -129,7 +131,7 @@ class ImageGenerator:
             corpus = open_pictures(files, key=f"data.train.{number}", seed=self.recipe.seed)
             for line in range(len(corpus)):
                 try:
-                    found.append(read_picture(corpus, line, images))
+                    found.append(read_square(corpus, line, images))
                 except BadImage:
                     continue
                 places.append(corpus.place(line))
@@ -152,6 +154,13 @@ def load_image_generator(spec: Path | str, *, device: str | None = None) -> Imag
     place = choose_device(device)
     run = trained_run(spec, task="diffusion", kind="diffusion model")
     recipe = run.recipe
+    if recipe.model.kind == "autoencoder":
+        raise input_error(
+            f"{spec}: an autoencoder makes no images",
+            got="a run with `model.kind: autoencoder`",
+            allowed="a run with `model.kind: diffusion_transformer`",
+            fix=f"train one in its latents, with `model.autoencoder: {spec}`",
+        )
     labels = load_labels(run.folder.tokenizer)
     run.check_trained_with(
         labels.fingerprint,
@@ -159,7 +168,16 @@ def load_image_generator(spec: Path | str, *, device: str | None = None) -> Imag
         what="classes",
         got=labels.shown() or "none",
     )
-    model = diffuser_of(recipe, num_classes=len(labels))
+    settings, _ = settings_of(recipe)
+    latents = None if settings.autoencoder is None else read_latents(run.folder.tokenizer / FOLDER)
+    if latents is not None:
+        run.check_trained_with(
+            latents.fingerprint,
+            name="autoencoder",
+            what="autoencoder",
+            got=f"sha256 {latents.fingerprint[:16]}",
+        )
+    model = diffuser_of(recipe, num_classes=len(labels), latents=latents)
     run.load_weights(model)
     return ImageGenerator(
         recipe, run.checkpoint, prepare_for_inference(place, model, kernel="varlen"), labels

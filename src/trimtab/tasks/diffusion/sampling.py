@@ -6,10 +6,11 @@ import numpy as np
 import torch
 
 from trimtab.config.diffusion_model import Sampling
-from trimtab.tasks.diffusion.batches import slices
+from trimtab.tasks.diffusion.autoencoder import eight_bits
 from trimtab.tasks.diffusion.draws import normals
 from trimtab.tasks.diffusion.model import ImageDiffuser
 from trimtab.tasks.diffusion.samplers import guided, sample
+from trimtab.tasks.images.squares import slices
 
 IMAGES_AT_ONCE = {"cuda": 1024, "cpu": 128}
 """Images of a batch, by the kind of device."""
@@ -30,7 +31,8 @@ def sampled(
     model: ImageDiffuser, wanted: SampleRequest, settings: Sampling, *, device: torch.device
 ) -> np.ndarray:
     """The images, `images side side channels`, uint8; each follows from its label and key alone, but for rounding."""
-    found = [np.empty((0, model.side, model.side, model.channels), np.uint8)]
+    channels, size = model.canvas
+    found = [np.empty((0, size, size, channels), np.uint8)]
     for part in slices(len(wanted.labels), IMAGES_AT_ONCE.get(device.type, 128)):
         labels = torch.from_numpy(wanted.labels[part]).to(device)
         keys = torch.from_numpy(wanted.keys[part].view(np.int64)).to(device)
@@ -42,8 +44,7 @@ def sampled(
             model.process,
             sampler=settings.sampler,
             steps=settings.steps,
-            clip=1.0,
+            clip=1.0 if model.latents is None else None,
         )
-        pixels = ((images.float() + 1) * 127.5).round().clamp(0, 255).to(torch.uint8)
-        found.append(pixels.permute(0, 2, 3, 1).cpu().numpy())
+        found.append(eight_bits(model.images(images)))
     return np.concatenate(found)

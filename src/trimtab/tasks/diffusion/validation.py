@@ -14,11 +14,11 @@ from trimtab.data.valid_set import spread
 from trimtab.evaluation.score_rows import score_rows, total
 from trimtab.step.precision import autocast
 from trimtab.tasks.diffusion.batches import BANDS, DiffusionBatch
-from trimtab.tasks.diffusion.datasets import ImageSet
 from trimtab.tasks.diffusion.losses import squared_errors
 from trimtab.tasks.diffusion.model import ImageDiffuser
 from trimtab.tasks.diffusion.pictures import grid_of, png_of
 from trimtab.tasks.diffusion.sampling import SampleRequest, sampled
+from trimtab.tasks.images.squares import SquareSet
 from trimtab.tasks.task import ExampleLosses, Moment, Validated
 from trimtab.tasks.text.diagnose import loss_not_finite
 
@@ -26,7 +26,7 @@ MOST_CLASSES = 10
 """Rows of the grid of samples."""
 
 
-def loss_of(parts: Any, model: ImageDiffuser, valid: ImageSet) -> float:
+def loss_of(parts: Any, model: ImageDiffuser, valid: SquareSet) -> float:
     """The mean squared error over the set, without weights: each image at one time, a quarter of them in each quarter
     of the time, always with the same noise, so that evaluations can be compared."""
     found = in_bands(parts, model, valid, np.arange(valid.rows), np.arange(valid.rows) % BANDS)
@@ -34,7 +34,7 @@ def loss_of(parts: Any, model: ImageDiffuser, valid: ImageSet) -> float:
 
 
 def in_bands(
-    parts: Any, model: ImageDiffuser, valid: ImageSet, chosen: np.ndarray, bands: np.ndarray
+    parts: Any, model: ImageDiffuser, valid: SquareSet, chosen: np.ndarray, bands: np.ndarray
 ) -> list[float]:
     """The squared error of each of these images in its band of time."""
     return score_rows(
@@ -46,7 +46,7 @@ def in_bands(
     )
 
 
-def validated(parts: Any, model: ImageDiffuser, valid: ImageSet, moment: Moment) -> Validated:
+def validated(parts: Any, model: ImageDiffuser, valid: SquareSet, moment: Moment) -> Validated:
     """The loss by quarters of the time, of images that are spread over the set; of the first set a grid of samples."""
     recipe = parts.recipe
     if valid.rows and not math.isfinite(moment.loss):

@@ -139,8 +139,8 @@ def augmented(image: Image.Image, config: Augmentation, *, rng: np.random.Genera
     """The image at its size with mild changes, drawn by chance."""
     draws = rng.random(6)
     height = image.height
-    if draws[0] < config.probability and (config.rotation or config.shear):
-        image = _slanted(image, config.rotation, config.shear, rng=rng)
+    if draws[0] < config.probability and (config.rotation or config.shear or config.shift):
+        image = _slanted(image, config, rng=rng)
     if draws[1] < config.probability and config.thickness:
         edge = extreme_of_neighbors(image, least=rng.random() < 0.5)
         image = Image.blend(image, edge, rng.uniform(0, config.thickness))
@@ -173,14 +173,15 @@ def extreme_of_neighbors(image: Image.Image, *, least: bool) -> Image.Image:
     return Image.fromarray(np.ascontiguousarray(pixels))
 
 
-def _slanted(image: Image.Image, rotation: float, shear: float, *, rng: np.random.Generator) -> Image.Image:
-    """Rotated and slanted about the middle, filled with the color of the edges. The ends of a long line move by at most
-    an eighth of its height, so that a rotation never takes them out of the image."""
+def _slanted(image: Image.Image, config: Augmentation, *, rng: np.random.Generator) -> Image.Image:
+    """Rotated and slanted about the middle and shifted, filled with the color of the edges. A rotation moves the ends
+    of a long line by at most an eighth of its height, so that it never takes them out of the image."""
     width, height = image.size
-    most = min(np.deg2rad(rotation), np.arctan(height / 4 / max(1, width)))
-    angle, lean = rng.uniform(-most, most), rng.uniform(-shear, shear)
+    most = min(np.deg2rad(config.rotation), np.arctan(height / 4 / max(1, width)))
+    angle, lean = rng.uniform(-most, most), rng.uniform(-config.shear, config.shear)
     cos, sin = float(np.cos(angle)), float(np.sin(angle))
     x, y = width / 2, height / 2
+    right, down = rng.uniform(-config.shift, config.shift, 2) * height if config.shift else (0.0, 0.0)
     a, b, d, e = cos, sin + lean, -sin, cos
     pixels = np.asarray(image)
     edges = np.concatenate([pixels[0], pixels[-1]])
@@ -189,7 +190,7 @@ def _slanted(image: Image.Image, rotation: float, shear: float, *, rng: np.rando
     return image.transform(
         image.size,
         Image.Transform.AFFINE,
-        (a, b, x - a * x - b * y, d, e, y - d * x - e * y),
+        (a, b, x + right - a * x - b * y, d, e, y + down - d * x - e * y),
         Image.Resampling.BILINEAR,
         fillcolor=color,
     )

@@ -10,8 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from trimtab.config.vision_model import VisionModel
-from trimtab.model.block import CrossAttention, DecoderBlock, SelfAttention, Source
-from trimtab.model.feed_forward import GATED, FeedForward
+from trimtab.model.block import DecoderBlock, Source
 from trimtab.model.init import xavier
 from trimtab.model.positions.build import Sizes, build_positions
 from trimtab.model.recompute import Recompute
@@ -20,7 +19,7 @@ from trimtab.model.session import Session
 from trimtab.model.stack import Stack
 from trimtab.model.transformer import Transformer
 from trimtab.model.vision.encoder import VisionEncoder
-from trimtab.model.vision.places import FactorisedPlaces, LearnedPlaces, place_std
+from trimtab.model.vision.fill import fill_layer
 from trimtab.tasks.recognition.batches import ImageBatch, Patches
 from trimtab.types import Stream
 
@@ -175,35 +174,12 @@ class LineReader(Transformer):
 @torch.no_grad()
 def init_reader(model: LineReader, config: VisionModel, *, seed: int) -> None:
     """Fills every parameter as `model.init` does for an encoder-decoder; the same seed gives the same weights on any
-    device. Convolutions keep the variance of their input after a GELU (He et al. 2015, arXiv 1502.01852)."""
+    device."""
     generator = torch.Generator().manual_seed(seed)
     writers = {"vision": 2 * config.layers, "decoder": 3 * config.decoder_layers}
     for name, module in model.named_modules():
         damp = 1 / math.sqrt(writers.get(name.partition(".")[0], 1))
-        match module:
-            case SelfAttention():
-                xavier(module.qkv, width=config.dim, gain=1.0, generator=generator)
-                xavier(module.out, width=config.dim, gain=damp, generator=generator)
-            case CrossAttention():
-                xavier(module.q, width=config.dim, gain=1.0, generator=generator)
-                xavier(module.kv, width=config.dim, gain=1.0, generator=generator)
-                xavier(module.out, width=config.dim, gain=damp, generator=generator)
-            case FeedForward():
-                gates = 2 if config.activation in GATED else 1
-                width = module.up.out_features // gates
-                xavier(module.up, width=width, gain=1.0, generator=generator)
-                xavier(module.down, width=config.dim, gain=damp, generator=generator)
-            case nn.Conv2d():
-                fan_in = module.weight[0].numel()
-                values = torch.randn(module.weight.shape, generator=generator) * math.sqrt(2 / fan_in)
-                module.weight.copy_(values)
-                if module.bias is not None:
-                    module.bias.zero_()
-            case LearnedPlaces() | FactorisedPlaces():
-                for table in module.children():
-                    assert isinstance(table, nn.Embedding)
-                    values = torch.randn(table.weight.shape, generator=generator)
-                    table.weight.copy_(values * place_std(config.positions))
+        fill_layer(module, config, damp=damp, generator=generator)
     xavier(model.vision.stem.project, width=config.dim, gain=1.0, generator=generator)
     if model.vision.registers is not None:
         table = model.vision.registers.weight

@@ -49,6 +49,9 @@ def not_as_said(parts: Checked, pack: Batch, evaluated: torch.Tensor, *, bound: 
             return None
         what = f"dropout is {dropout:g}" if dropout else drawn[0]
         return f"{what}, and two passes in training with different seeds agree"
+    model = parts.recipe.model
+    if any(getattr(model, name, 0) for name in ("drop_path", "latent_noise")) or step.stochastic_depth:
+        return None  # drawn so rarely, or by the images themselves, that two passes may agree
     if getattr(parts.model, "batch_statistics", None) is not None:
         return None  # live batch norm: a pass in training differs, as it should
     parts.model.train()

@@ -8,6 +8,7 @@ from trimtab.checks.kinds.concept_map import Told, put
 from trimtab.checks.place import Place
 from trimtab.checks.record import record
 from trimtab.checks.setting import Setting
+from trimtab.config.autoencoder_model import AutoencoderModel
 from trimtab.config.detector_model import DetectorModel
 from trimtab.config.layer_parts import SUM_WITHOUT_NORM
 from trimtab.config.pretrained_model import PretrainedModel
@@ -87,7 +88,7 @@ def _put_model(told: Told, tree: Branches) -> None:
         _put_module(told, tree, model)
         return
     put(told, "from_scratch", tree.where("model", not tree.recipe.begins_trained))
-    if isinstance(model, DetectorModel):
+    if isinstance(model, DetectorModel | AutoencoderModel):
         put(told, "dropout", tree.at("model.dropout"))
         return
     if isinstance(model, PretrainedModel):

@@ -8,7 +8,7 @@ from tests.diffusion_run import write_shapes
 from trimtab.config.corpora import TrainCorpus
 from trimtab.config.images import ImageConfig
 from trimtab.errors import InputError
-from trimtab.tasks.diffusion.sources import labels_in, open_pictures, squared
+from trimtab.tasks.images.labelled import labels_in, open_pictures, squared
 from trimtab.tasks.images.pixels import BadImage
 
 

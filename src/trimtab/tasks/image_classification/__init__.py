@@ -1,0 +1,1 @@
+"""Image classification: which of a set of classes an image belongs to."""
