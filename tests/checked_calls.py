@@ -37,6 +37,7 @@ import jaxtyping
 from beartype import beartype
 from beartype.door import is_bearable
 from beartype.roar import BeartypeException
+from torch.compiler import is_compiling
 
 IN_A_SCOPE = jaxtyping.jaxtyped
 FIRST, EVERY = 10, 50
@@ -109,6 +110,8 @@ def sampled(each: Callable[..., Any]) -> Callable[..., Any]:
 
     def counted() -> Callable[..., Any]:
         nonlocal left, with_checks
+        if is_compiling():  # Dynamo can't follow the compilation of a check
+            return each
         if count[0] != _test:
             count[:] = _test, 0
         count[1] += 1

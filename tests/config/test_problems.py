@@ -95,7 +95,7 @@ def test_a_right_recipe_has_no_complaints():
          "normalize, length, ratio, character_run, duplicate, copy, language, letters, word_length, "
          "denoise, protect or context"),
         ({"task": "parsing"}, "task", "unknown value", "'parsing'",
-         "translation, language_model, classification, recognition, detection or diffusion"),
+         "translation, language_model, classification, image_classification, recognition, detection or diffusion"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_said_in_our_words(changes, path, what, got, allowed):

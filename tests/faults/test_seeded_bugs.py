@@ -72,7 +72,7 @@ BUGS = {
     ),
     "no zero_grad": Bug(rewriting(step_on_device, ("parameter.grad = None", "pass")), "S207"),
     "detached layer": Bug(
-        rewriting(FeedForward.forward, ("return self.down(hidden)", "return self.down(hidden).detach()")),
+        rewriting(FeedForward.forward, ("self.activation))", "self.activation)).detach()")),
         "M205",
         {"S204"},
     ),

@@ -33,6 +33,8 @@ class ImageClassifierModel(ModelSettings):
     """It always starts from random weights."""
     warm_start_sha256: ClassVar[None] = None
     norm_position: ClassVar[Literal["before"]] = "before"
+    rezero: ClassVar[bool] = False
+    experts: ClassVar[None] = None
     all_position_settings: ClassVar[tuple[PositionSettings, ...]] = ()
     """Its positions are planes of rows and columns."""
     needs_padding: ClassVar[bool] = False

@@ -245,9 +245,10 @@ class EncoderBlock(nn.Module):
         self.residual = Residual(config)
         self.norm_attention = build_sub_layer_norm(config)
         self.attention = SelfAttention(config)
-        self.attention.relative = distance_vectors(
-            config.all_position_settings[0], size=self.attention.size, bidirectional=True
-        )
+        if config.all_position_settings:
+            self.attention.relative = distance_vectors(
+                config.all_position_settings[0], size=self.attention.size, bidirectional=True
+            )
         self.norm_feed_forward = build_sub_layer_norm(config)
         self.feed_forward = build_feed_forward(config)
 

@@ -42,7 +42,7 @@ GREY_IMAGES_AS_RGB = RunFinding(
     seen="the first images are all grayscale, but the model is trained on RGB",
     why="The model has to learn that the three are equal, and where it fails, samples have a tint.",
     fix="set `data.images.channels: grey`",
-    home="tasks/diffusion/checks.py",
+    home="tasks/images/checks.py",
     symptoms=(
         "samples have a green tint",
         "samples have colors that no training image has",

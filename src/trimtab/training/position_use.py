@@ -57,12 +57,13 @@ class ChangedPositions(Positions):
 
 
 @torch.no_grad()
-def position_use(model: nn.Module, batch: PackedBatch) -> dict[str, float]:
+def position_use(model: nn.Module, batch: object) -> dict[str, float]:
     """By how many nats a target the loss of a batch rises without absolute and without relative positions, as far as
     the model has them, and the mean cosine between its vectors and those of the same texts `SHIFT` tokens later. Empty
     for models without positions of this package. The model must be in evaluation."""
     match model:
         case EncoderDecoder() | DecoderOnly():
+            assert isinstance(batch, PackedBatch), "they read no other batches"
             return _position_use(model, batch)
         case _:
             return {}

@@ -17,7 +17,7 @@ def test_every_weight_of_a_healthy_model_learns(parts):
 
 
 def test_a_detached_layer_is_named(parts, monkeypatch):
-    put_bug(monkeypatch, FeedForward.forward, ("self.down(hidden)", "self.down(hidden).detach()"))
+    put_bug(monkeypatch, FeedForward.forward, ("self.activation))", "self.activation)).detach()"))
     ((code, message),) = told(parts)
     assert code == "M205"
     assert "encoder.blocks.0.feed_forward.up.weight" in message
