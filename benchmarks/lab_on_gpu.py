@@ -50,7 +50,7 @@ ORDER = (
 )  # fmt: skip
 """Most verdicts for the time first."""
 SLOW = ("alibi", "shaw", "t5")
-"""How arms begin whose positions need padded rows: they take ten times as long, and leave the GPU to others."""
+"""First words of arms whose positions need padded rows: they take ten times as long; other arms can share the GPU."""
 
 
 def main():

@@ -13,7 +13,7 @@ all that the others need.
 A unit is one run of an arm with a seed: `--train-minutes` of its own clock, then the dev prose of all directions by
 beam 4. Compiling (in a short run before), evaluation and saving stop that clock. Each unit has a process and a GPU of
 its own. `run` writes FILE.json, and the translations beside it, after each unit. After `--minutes` it stops: units that
-are training save and go on in the next call where `--work` is still there; finished ones are never made again.
+are training save, and the next `run` continues them if `--work` still exists; finished ones are not repeated.
 
 On one card several units may run side by side (`--jobs`) only with lengths in steps, so that neighbors change no
 result: `calibrate` measures a step of each arm alone, and `run --calibration FILE.json` trains for the steps that fit
@@ -51,7 +51,7 @@ STUDENT_T = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78}
 LEAST_LEFT_S = 60.0
 """With less time left no unit begins."""
 SCORING_S = 40.0
-"""With less time left scores wait for the next call, or for `score`."""
+"""With less time left, scoring is left to the next `run`, or to `score`."""
 TO_STOP_S = 30.0
 """For a step and a checkpoint, before the time is over."""
 WARM_STEPS = 12

@@ -6,7 +6,7 @@ Reads a global batch of `recipes/multilingual_modular.yaml` from real text (DIR 
 dropout, with the components of the recipe in small. Each process takes its share of the micro-batches, and gloo sums
 what they found, as training does. The slow twin is each direction alone and whole, one after another, divided by hand.
 What is compared is every weight's gradient: the greatest difference from the twin, relative to its norm, by component
-too. `mean_over` is tried both ways. The prediction is the issue's: 1e-6.
+too. `mean_over` is tried both ways. Differences of at most 1e-6 are expected.
 """
 
 import argparse

@@ -211,8 +211,8 @@ def tail(args, name):
 
 
 def said_by_ranks(args, name):
-    """The exit codes of the ranks and the end of what they said themselves, for a record keeps 1,000 characters and
-    torchrun's own traceback, which comes last, is longer. All of the output is printed, for the log of the job."""
+    """The exit codes of the ranks and the end of their own output: a record keeps 1,000 characters, and the traceback
+    of torchrun, which comes last, is longer. Prints the end of the whole output."""
     log = (args.folder / f"{name}.log").read_text(errors="replace")
     print(f"--- output of {name}\n{log[-20_000:]}\n--- end of output of {name}", flush=True)
     codes = re.findall(r"exitcode *: (-?\d+)", log)

@@ -11,8 +11,8 @@ the checks before the first step are left out, so that both kinds train for all 
 lines of the dev prose and strings, beam 4 and greedy, in the same process: once to warm up, then three times by the
 clock. The seconds of a translation are their median.
 
-`run` writes its file after every run and takes what is there; after `--minutes` it begins no further run, so that the
-same call continues. Losses per token of different vocabularies do not compare, chrF and the clock do.
+`run` writes its file after every run; after `--minutes` it begins no further run, and the same command continues
+from the file. Losses per token of different vocabularies do not compare, chrF and the clock do.
 
 Prediction, written before the first run: chrF of the dev prose at least that of unigram in the mean over three seeds,
 and at least 15% more lines a second.

@@ -158,7 +158,7 @@ def build(
 
 
 def divided(objective: TrainingModule) -> Sharding:
-    """Divides a model that runs in its objective among all ranks."""
+    """Shards the model of an objective across all ranks."""
     model: Any = objective.model
     sharding = shard(
         objective,

@@ -94,7 +94,7 @@ def not_utf8(
     encoding = "UTF-16" if is_utf16 else utf16_of(raw, offset=offset) or by_zeros or "WINDOWS-1252"
     fix = f"convert it, for instance with `iconv -f {encoding} -t UTF-8`, or correct that line"
     if is_binary(raw) and not (is_utf16 or utf16_of(raw, offset=offset)):
-        fix = "name a text file: this one is binary (compressed, for instance, and to be unpacked first)"
+        fix = "name a text file: this one is binary; if it is compressed, decompress it first"
     return input_error(
         f"{name}: line {line} is not UTF-8",
         got=f"byte{'s' * (len(bad) > 2)} {bad} at byte {start} of the line, {offset + start} of the text, from 0",

@@ -235,8 +235,8 @@ def prepare(
     Raises InputError if something of the recipe is missing or wrong, and where it is not that of the checkpoint.
     """
     clock = clock or StartClock()
-    # The first rank makes the tokenizer and mends what a killed process left; the others find it done. Weights that are
-    # divided come to all ranks together.
+    # Rank 0 trains the tokenizer and repairs what a killed process left behind, and the others wait for it. Sharded
+    # weights must be loaded on all ranks together.
     opened = first_ahead(ranks, lambda: open_run(run, recipe, reset=reset, progress=progress, clock=clock))
     checkpoint, datasets = opened.checkpoint, opened.datasets
     parts = built(opened.recipe, datasets, ranks)

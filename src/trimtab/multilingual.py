@@ -84,9 +84,9 @@ def multilingual_recipe(
     Files whose path says dev or valid are validation sets, those that say test are left out. Lines are counted once and
     kept in the cache. Paths in the recipe start from the folder of `out`, or from the working directory.
 
-    With `groups`, languages whose words have the same character sequences share layers of the decoder, in so many
-    groups. With `denoise`, each language also has a direction to itself, which restores corrupted lines (Lewis et al.
-    2020, arXiv 1910.13461).
+    With `groups`, the languages are clustered into this number of groups by the character n-grams of their words, and
+    those of a group share decoder layers. With `denoise`, each language also has a direction to itself, which restores
+    corrupted lines (Lewis et al. 2020, arXiv 1910.13461).
 
     Raises InputError for fewer than two languages, a language that is named twice, a folder without aligned files of a
     language, files with different numbers of lines, and groups that are not fewer than the languages.
@@ -94,7 +94,7 @@ def multilingual_recipe(
     languages = _checked(languages)
     if groups is not None and not 1 < groups < len(languages):
         raise input_error(
-            "init multilingual: so many groups share nothing, or everything",
+            "init multilingual: wrong number of groups",
             got=f"{groups} groups of {len(languages)} languages",
             allowed="at least 2 groups, and fewer than there are languages",
             fix="leave `--groups` out, or name more languages",
@@ -277,7 +277,7 @@ def _recipe(layout: Layout, pairs: Sequence[FoundPair], *, temperature: float, s
             f"both_directions: true}}  # {pair.lines:,} lines"
         )
     if layout.texts:
-        yield "  # One language alone: its lines are corrupted, and restored."
+        yield "  # Monolingual text: the model learns to restore corrupted lines."
     for name, language, path, lines in layout.texts:
         text, direction = scalar(_path(path, start)), scalar(f"{language}-{language}")
         yield f"    - {{name: {scalar(name)}, text: {text}, direction: {direction}}}  # {lines:,} lines"
@@ -352,7 +352,7 @@ def _model(layout: Layout, *, large: bool) -> Iterator[str]:
     yield "# has upper layers of its own."
     if layout.groups:
         texts = "; ".join(", ".join(group) for group in layout.groups)
-        yield f"# In between are layers for groups of languages whose texts are alike: {texts}."
+        yield f"# In between are layers that groups of languages with similar texts share: {texts}."
     yield "model:"
     yield "  kind: modular"
     yield f"  preset: {'base' if large else 'small'}"

@@ -21,7 +21,7 @@ def refused(*overrides):
 
 def test_more_active_experts_than_there_are_is_refused():
     assert Experts(count=2, active=2).active == 2
-    assert "more than there are experts" in refused("model.experts={count: 2, active: 3}")
+    assert "exceeds the number of experts" in refused("model.experts={count: 2, active: 3}")
 
 
 @for_each(("key", "width"), [("dim", 20), ("feed_forward", 44)])

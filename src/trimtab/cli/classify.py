@@ -17,7 +17,7 @@ def classify(
         list[Path] | None,
         typer.Argument(
             metavar="[IMAGE]...",
-            help="For a classifier of images: images, or folders of images. Without them, texts are read.",
+            help="Images, or folders of images, for an image classifier. Without images, reads texts.",
         ),
     ] = None,
     source: Annotated[
@@ -35,8 +35,8 @@ def classify(
 ) -> None:
     """Label texts or images with a trained classifier.
 
-    Prints the likeliest label of each line and its probability, tab-separated, or before them the path of each image.
-    If an image cannot be read, prints an error on stderr and exits with 1.
+    Prints the most likely label of each line and its probability, tab-separated; for images, the path comes first.
+    If an image cannot be read, prints an error on stderr, classifies the others, and exits with 1.
     """
     if images:
         classify_images(run, images, output=output, as_json=as_json, device=device)

@@ -26,7 +26,8 @@ def fit(
         str | None, typer.Option(metavar="SIZE", help="Memory of a GPU that has no name here, such as 24GB.")
     ] = None,
     ranks: Annotated[
-        str | None, typer.Option(metavar="N", help="Processes that train together, a GPU each; by default 1.")
+        str | None,
+        typer.Option(metavar="N", help="Processes that train together, each on its own GPU; by default 1."),
     ] = None,
     ram: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory of the host, such as 64GB.")] = None,
     model: Annotated[

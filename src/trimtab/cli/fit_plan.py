@@ -100,7 +100,7 @@ def run_fit(request: FitRequest) -> int:
 
 
 def parse_ranks(request: FitRequest) -> int:
-    """How many processes train together; InputError for no such number, and beside `--probe`."""
+    """The number of processes that train together. Raises InputError for other text, or together with `--probe`."""
     text = "1" if request.ranks is None else request.ranks.strip()
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MOST_RANKS and len(text) < 9):
         raise input_error(

@@ -43,12 +43,14 @@ def init(
     groups: Annotated[
         int | None,
         typer.Option(
-            min=2, help="With multilingual, groups of similar languages that share layers of the decoder."
+            min=2, help="With multilingual, number of groups of similar languages that share decoder layers."
         ),
     ] = None,
     denoise: Annotated[
         bool,
-        typer.Option("--denoise", help="With multilingual, also restore corrupted lines of each language."),
+        typer.Option(
+            "--denoise", help="With multilingual, also train to restore corrupted lines of each language."
+        ),
     ] = False,
     out: Annotated[
         Path | None,
@@ -112,7 +114,7 @@ def _multilingual(
 def _refuse_languages(kind: Task, languages: list[str], *, others: bool) -> None:
     if languages or others:
         raise input_error(
-            f"init {kind}: takes none of the options of multilingual",
+            f"init {kind}: does not accept languages or the options of multilingual",
             got=" ".join(languages) or "--data, --temperature, --groups or --denoise",
             allowed="`trimtab init multilingual LANGUAGES --data DIR`",
             fix=f"leave them out, or write `multilingual` in place of {kind}",

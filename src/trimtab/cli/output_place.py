@@ -68,9 +68,8 @@ def _obstacle(output: Path) -> int:
         return errno.ENOTDIR
     if not os.access(output.parent, os.W_OK | os.X_OK):
         return errno.EACCES
-    if (
-        not output.exists()
-    ):  # some file systems, such as /proc, refuse new files whatever their permissions say
+    # Some file systems, such as /proc, reject new files regardless of their permissions.
+    if not output.exists():
         with TemporaryFile(dir=output.parent):
             pass
     return 0

@@ -48,9 +48,9 @@ class AutoencoderModel(ModelSettings):
     blocks: int = Field(default=0, ge=1, le=16)
     """Residual blocks at each resolution but the highest, which has one."""
     latent_channels: int = Field(default=4, ge=1, le=256)
-    """Numbers of each cell of a latent."""
+    """Channels of the latent."""
     reduction: Literal[2, 4, 8, 16] = 8
-    """Pixels of an image for a cell of its latent, in each direction."""
+    """Downsampling factor: pixels of the image per latent cell, in each direction."""
     latent_noise: float = Field(default=0.0, ge=0, le=3)
     """Standard deviation of the noise that training adds to latents, which the decoder limits to between -3 and 3.
     Latents that differ little then mean images that differ little, so that small errors of a diffusion model cost

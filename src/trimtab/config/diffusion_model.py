@@ -98,8 +98,8 @@ class DiffusionModel(ModelSettings):
     dropout: float = Field(default=0.0, ge=0, lt=1)
     """On the output of each sub-layer."""
     positions: Literal["learned", "factorised", "sinusoidal"] = "sinusoidal"
-    """How the model knows where a patch is: fixed sines of its row and column, a learned vector for each place, or the
-    sum of one for the row and one for the column."""
+    """How the model encodes the position of a patch: fixed sines of its row and column, a learned vector for each
+    position, or the sum of one for the row and one for the column."""
     norm: Literal["layer", "rms"] = "layer"
     """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467), without gains, which follow from time and class."""
     qk_norm: bool = True

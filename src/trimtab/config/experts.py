@@ -5,7 +5,7 @@ from pydantic import Field, model_validator
 from trimtab.config.settings import Settings, refused
 
 MULTIPLE = 8
-"""Of the widths of an expert's matrices, which grouped products in half precision ask for."""
+"""Grouped products in half precision need widths that are multiples of this number."""
 
 
 class Experts(Settings):
@@ -14,24 +14,24 @@ class Experts(Settings):
     is dropped, however unevenly they are used."""
 
     count: int = Field(default=8, ge=2, le=1024)
-    """Experts in each layer. Parameters grow with it; the work of a token grows with `active` alone."""
+    """Experts in each layer. The number of parameters grows with it, the computation per token only with `active`."""
     active: int = Field(default=2, ge=1, le=64)
-    """Experts that each token uses. What they give is added, with the router's weights scaled to sum to 1; a single one
-    has its own weight (Switch, arXiv 2101.03961, equation 2)."""
+    """Experts that each token uses. Their outputs are summed, weighted by the router's probabilities, normalized to sum
+    to 1; the probability of a single expert is not normalized (Switch, arXiv 2101.03961, equation 2)."""
     balance: float = Field(default=0.01, ge=0, le=10)
-    """Factor of the loss that asks the router to use all experts (arXiv 2101.03961, equation 4), computed for each
-    micro-batch: the only part of an objective that depends on how a step is cut into them. Without it a few experts
-    take all tokens."""
+    """Weight of the load-balancing loss (arXiv 2101.03961, equation 4), which encourages the router to use all experts.
+    It is computed per micro-batch and is the only part of an objective that depends on how a step is split. Without it,
+    a few experts receive all tokens."""
     router_z_loss: float = Field(default=0.001, ge=0, le=10)
-    """Factor of the squared logarithm of the router's divisor, which keeps its scores small (ST-MoE, arXiv 2202.08906,
-    equation 5)."""
+    """Weight of the router z-loss, the squared log-sum-exp of the router's logits, which keeps them small (ST-MoE,
+    arXiv 2202.08906, equation 5)."""
 
     @model_validator(mode="after")
     def _active_fit(self) -> "Experts":
         if self.active > self.count:
             raise refused(
                 "active",
-                "more than there are experts",
+                "exceeds the number of experts",
                 got=f"{self.active} of {self.count}",
                 allowed=f"1 to {self.count}",
                 fix="set `active: 2`, or a larger `count`",

@@ -43,8 +43,8 @@ class ImageClassifierModel(ModelSettings):
     preset: ImageClassifierPreset | None = None
     """Fills dim, heads, layers and feed_forward; explicit values take precedence."""
     pool: Literal["mean", "softmax", "class_token"] = "mean"
-    """What the class follows from: the mean of the outputs for all patches; their mean with weights, the softmax of a
-    linear map of each; or the output for a learned vector that is added to them, as in the first ViT."""
+    """How the outputs are pooled for the linear classifier: the mean over all patches; a weighted mean, with weights
+    from the softmax of a linear map; or the output for a learned class token, as in the original ViT."""
     stem: Literal["conv", "patch"] = "conv"
     """How patches are embedded: with 3x3 convolutions of stride 2 (Xiao et al. 2021, arXiv 2106.14881), or with one
     linear map of each patch."""
@@ -64,11 +64,11 @@ class ImageClassifierModel(ModelSettings):
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """On embeddings and on the output of each sub-layer."""
     drop_path: float = Field(default=0.0, ge=0, lt=1)
-    """Stochastic depth (arXiv 1603.09382): how often the last layer is skipped for an image; earlier layers less often,
-    in a line from 0."""
+    """Stochastic depth (arXiv 1603.09382): the probability that the last layer is skipped for an image. It increases
+    linearly from 0 over the layers."""
     positions: Literal["learned", "factorised", "sinusoidal"] = "learned"
-    """How the model knows where a patch is: a learned vector for each place, the sum of one for the row and one for the
-    column (NaViT, arXiv 2307.06304, section 2.1), or fixed sines of both."""
+    """How the model encodes the position of a patch: a learned vector for each position, the sum of one for the row and
+    one for the column (NaViT, arXiv 2307.06304, section 2.1), or fixed sines of both."""
     registers: int = Field(default=0, ge=0, le=64)
     """Learned vectors that are added to the patches of every image and dropped after the last layer (arXiv
     2309.16588)."""

@@ -88,12 +88,12 @@ class EncoderDecoderModel(ModelSettings):
     norm_position: NormPosition = "before"
     """Before each sub-layer, which trains at any depth; after the addition as in the original transformer; `b2t`: after
     it, with the input of each layer added once more before its last norm (bottom-to-top connection, arXiv 2206.00330,
-    section 4), so that deep models train; `sandwich`: before each sub-layer, and of what it adds (arXiv 2105.13290,
-    section 2.4); or `none`, which needs `rezero`. A stack ends in a norm with before, sandwich and none."""
+    section 4), so that deep models train; `sandwich`: on the input and the output of each sub-layer (arXiv 2105.13290,
+    section 2.4); or `none`, which needs `rezero`. With before, sandwich and none, each stack ends in a norm."""
     rezero: bool = False
-    """Multiplies what each sub-layer adds by a trained number that begins at zero, so that a layer begins as the
-    identity (ReZero, arXiv 2003.04887, equation 3). With `norm_position: none` there are no norms in the layers, as in
-    the paper."""
+    """Scales the output of each sub-layer by a learned scalar that is initialized to zero, so that each layer starts as
+    the identity (ReZero, arXiv 2003.04887, equation 3). With `norm_position: none` the layers have no norms, as in the
+    paper."""
     qk_norm: bool = False
     """RMSNorm on the queries and keys of each head in self-attention, before rotation, so that no attention logit can
     grow without bound (arXiv 2302.05442, section 2.1). Attention to the source has none."""
@@ -112,14 +112,13 @@ class EncoderDecoderModel(ModelSettings):
     source; or three. With `data.source_tokenizer` the source needs a separate one."""
 
     encoder_mix: Literal["last", "softmax", "free"] = "last"
-    """What the decoder reads of the encoder: the output of its `last` layer, or for each decoder layer a sum of the
-    source's embeddings and the outputs of all encoder layers, with learned weights that sum to 1 (`softmax`:
-    transparent attention, arXiv 1808.07561) or are any numbers (`free`). The weights are in `health.jsonl`, as
-    `encoder_mix`."""
+    """What the decoder attends to: the output of the `last` encoder layer, or in each decoder layer a weighted sum of
+    the source's embeddings and the outputs of all encoder layers. The learned weights sum to 1 (`softmax`: transparent
+    attention, arXiv 1808.07561) or are unconstrained (`free`); `health.jsonl` logs them as `encoder_mix`."""
 
     registers: int = Field(default=0, ge=0, le=64)
-    """Learned vectors before each source, which the encoder reads as further tokens and which are dropped after its
-    last layer: a place for attention that wants to take nothing (arXiv 2309.16588)."""
+    """Learned vectors that are prepended to each source as extra tokens and removed after the last encoder layer;
+    attention can fall on them where no token of the source is relevant (arXiv 2309.16588)."""
 
     mup_base_dim: int | None = Field(default=None, ge=8, le=65536)
     """Width of a smaller model whose learning rate this one takes over: muP (arXiv 2203.03466, table 8). It sets
@@ -133,13 +132,13 @@ class EncoderDecoderModel(ModelSettings):
     gets the mean of the pieces that the old tokenizer splits it into (arXiv 2402.09977). The path is relative to the
     recipe's folder."""
     warm_start_positions: Literal["same", "other"] = "same"
-    """Whether `positions` must be those of the run in `warm_start`. With `other`, the new model takes what weights both
-    have, begins the rest anew, and has to learn its new positions: sines can be replaced by rotary positions in little
-    training (arXiv 2408.11382). To do it in two steps, continue with `sinusoidal+rotary` first."""
+    """Whether `positions` must match those of the run in `warm_start`. With `other`, the new model loads the weights
+    that both have, initializes the rest, and has to learn its new positions: a short training can replace sinusoidal
+    positions with rotary ones (arXiv 2408.11382). To change in two steps, train with `sinusoidal+rotary` first."""
     absolute_fade: Duration | None = None
-    """With combined positions, such as `sinusoidal+rotary`: over so many steps the absolute ones are multiplied by a
-    number that falls in a line from 1 to 0, so that the relative ones are left. It replaces the positions of a run in
-    `warm_start` gradually; `warm_start_positions: other` alone does it at once. By default they stay."""
+    """With combined positions, such as `sinusoidal+rotary`: the steps over which the absolute positions fade out
+    linearly, so that only the relative ones remain. This replaces the positions of the run in `warm_start` gradually;
+    `warm_start_positions: other` alone does so at once. By default, absolute positions do not fade."""
     warm_start_sha256: str | None = None
     """SHA-256 of these weights. The run fills it in when it starts, so that its recipe records what it started from. If
     it is set, the weights must match."""

@@ -129,7 +129,7 @@ class ModularModel(EncoderDecoderModel):
         if self.experts is not None:
             raise refused(
                 "experts",
-                "a modular model has components of its own, which no router chooses",
+                "modular models do not support a mixture of experts",
                 got=f"count: {self.experts.count}",
                 allowed="null",
                 fix="remove it",
@@ -137,7 +137,7 @@ class ModularModel(EncoderDecoderModel):
         if self.absolute_fade is not None:
             raise refused(
                 "absolute_fade",
-                "the positions of a modular model belong to all its directions",
+                "modular models do not support fading positions, which all directions share",
                 got=str(self.absolute_fade),
                 allowed="nothing",
                 fix="remove it",
@@ -145,7 +145,7 @@ class ModularModel(EncoderDecoderModel):
         if self.registers:
             raise refused(
                 "registers",
-                "the encoders of a modular model begin with components of several directions",
+                "modular models do not support registers",
                 got=str(self.registers),
                 allowed="0",
                 fix="remove it",
@@ -153,7 +153,7 @@ class ModularModel(EncoderDecoderModel):
         if self.encoder_mix != "last":
             raise refused(
                 "encoder_mix",
-                "the encoders of a modular model differ in depth, so that a decoder cannot mix their layers",
+                "the encoders of a modular model differ in depth, so a decoder cannot combine their layers",
                 got=self.encoder_mix,
                 allowed="last",
                 fix="remove it",

@@ -109,10 +109,10 @@ def mup_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     if model.rezero:
         yield Complaint(
             path="model.mup_base_dim",
-            what="muP has no rule for factors of sub-layers that begin at zero",
+            what="muP has no scaling rule for the factors of ReZero",
             got="rezero: true",
             allowed="rezero: false",
-            fix="set it, or remove `mup_base_dim`",
+            fix="remove `rezero`, or `mup_base_dim`",
         )
     if model.experts is not None:
         yield Complaint(

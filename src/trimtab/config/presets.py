@@ -79,7 +79,7 @@ def check_fade(fade: Duration | None, positions: Sequence[PositionSettings]) -> 
     if fade.unit != "steps" or fade.count < 1:
         raise refused(
             "absolute_fade",
-            "the share of absolute positions follows from the number of steps",
+            "the length of the fade must be a number of steps",
             got=str(fade),
             allowed="a number of steps, at least 1",
             fix="set `absolute_fade: 500 steps`",

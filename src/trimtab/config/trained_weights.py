@@ -46,14 +46,14 @@ def _positions(recipe: Recipe) -> Iterator[Complaint]:
     if model.warm_start is None:
         yield Complaint(
             path="model.warm_start_positions",
-            what="given without `model.warm_start`, so that there are no other positions",
+            what="has no effect without `model.warm_start`",
             got="other",
             fix="remove it, or name the run in `model.warm_start`",
         )
     elif recipe.adapter is not None:
         yield Complaint(
             path="model.warm_start_positions",
-            what="new positions need weights that learn, and those of the run are frozen beside an adapter",
+            what="an adapter freezes the weights of the run, which then cannot adapt to new positions",
             got="other, with `adapter`",
             allowed="same",
             fix="remove `adapter`, or train with the new positions first",
@@ -65,7 +65,7 @@ def _experts(recipe: Recipe) -> Iterator[Complaint]:
         case EncoderDecoderModel() | DecoderModel() if recipe.model.experts and recipe.adapter is not None:
             yield Complaint(
                 path="adapter",
-                what="the maps of experts have no adapters",
+                what="adapters do not support `model.experts`",
                 got=f"adapter, with experts: {{count: {recipe.model.experts.count}}}",
                 allowed="no adapter, with `experts`",
                 fix="remove it to train all weights",

@@ -75,9 +75,9 @@ class VisionModel(ModelSettings):
     """Stochastic depth (arXiv 1603.09382): how often the last layer of the encoder is skipped for an image; earlier
     layers less often, in a line from 0."""
     positions: Literal["learned", "factorised", "sinusoidal"] = "learned"
-    """How the encoder knows where a patch is, by its row and column counted from the top left corner of its own image:
-    a learned vector for each place, the sum of one for the row and one for the column (NaViT, arXiv 2307.06304, section
-    2.1), or fixed sines of both."""
+    """How the encoder represents the position of a patch (row and column, counted from the top left corner of its own
+    image): a learned vector for each position, the sum of one for the row and one for the column (NaViT, arXiv
+    2307.06304, section 2.1), or fixed sines of both."""
     registers: int = Field(default=0, ge=0, le=64)
     """Learned vectors that are added to the patches of every image and dropped after the last layer (arXiv
     2309.16588)."""

@@ -1,4 +1,4 @@
-"""Which languages are alike, by the character sequences of their texts, and groups of them."""
+"""Similarity of languages by the character n-grams of their texts, and groups of similar ones."""
 
 import math
 import re
@@ -10,7 +10,7 @@ from trimtab.data.lines import Lines
 WORD = re.compile(r"[^\W\d_]+")
 ASCII = re.compile(r"[a-z]+")
 LINES = 2000
-"""So many of each text are looked at, spread evenly."""
+"""Lines of each text that are read, evenly spaced."""
 ORDERS = (1, 2, 3)
 """Characters of a sequence: single ones tell scripts apart, longer ones the languages of a script."""
 
@@ -48,8 +48,8 @@ def similarity(one: Mapping[str, float], other: Mapping[str, float]) -> float:
 
 
 def grouped(profiles: Mapping[str, Mapping[str, float]], count: int) -> list[tuple[str, ...]]:
-    """The languages in so many groups: the two groups whose languages are most alike on average become one, again and
-    again. Groups and languages stay in the order that is given."""
+    """The languages in `count` groups, by average linkage: the two groups with the highest mean similarity are merged
+    until `count` are left. Groups and languages keep their order."""
     names = list(profiles)
     alike = {
         (one, other): similarity(profiles[one], profiles[other])

@@ -120,8 +120,8 @@ class Watch:
         return lost("a rank", f"the connection to it broke: {first_line(error)}")
 
     def behind_error(self) -> RankLost | None:
-        """What explains an error of this rank where the process of another one of this host is gone; None where all are
-        there, so that the error is its own."""
+        """The lost process of this host that explains an error of this rank; None if all processes are alive, so that
+        the error is this rank's own."""
         dead = self.dead()
         return RankLost(self.gone(dead)) if dead else None
 

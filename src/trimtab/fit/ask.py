@@ -170,11 +170,11 @@ def given_memory(ram: str | None) -> int | None:
 
 
 def notes_of(subject: Subject, ranks: int) -> tuple[str, ...]:
-    """What is to be said of a plan for so many processes."""
+    """Notes on a plan for `ranks` processes."""
     if ranks > 1:
         told = (
-            f"Planned for each of {ranks} processes with a GPU of its own; the speed is that of all of them and leaves "
-            "out communication."
+            f"The plan is for each of {ranks} processes, with one GPU per process; the speed is their total, without "
+            "communication."
         )
     elif subject.recipe.parallel.kind == "fsdp":
         told = "`parallel: {kind: fsdp}` shards across several processes; pass their number, such as `--ranks 2`."

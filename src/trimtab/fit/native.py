@@ -99,7 +99,7 @@ def refuse_unplanned(model: Model) -> None:
     }
     if unplanned := [name for name, is_used in found.items() if is_used]:
         raise input_error(
-            "model: what these parts of a layer keep for the backward pass was not measured, so there is no plan",
+            "model: no memory plan, because the activations of these parts of a layer have not been measured",
             got=" and ".join(unplanned),
             allowed="the other norms and positions",
             fix="start `trimtab train`: it tries the largest micro-batch first and says at once if it does not fit",

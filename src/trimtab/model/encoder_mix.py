@@ -1,4 +1,4 @@
-"""What a decoder layer reads of the encoder, where it reads every layer: a sum with learned weights of its own.
+"""The input of cross-attention from all encoder layers: a sum with learned weights for each decoder layer.
 
 Source: Bapna et al. 2018, "Training deeper neural machine translation models with transparent attention", arXiv
 1808.07561, section 3.1. Liu et al. 2021, arXiv 2012.14768, look at which layers such decoders come to read.

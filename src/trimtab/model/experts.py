@@ -46,7 +46,7 @@ class MixtureOfExperts(nn.Module):
         self.up = nn.Parameter(torch.empty(experts.count, gates * config.feed_forward, config.dim))
         self.down = nn.Parameter(torch.empty(experts.count, config.dim, config.feed_forward))
         self.auxiliary: Float[Tensor, ""] | None = None
-        """What the last pass in training adds to the objective for each target; None in evaluation."""
+        """The auxiliary loss per target of the last training pass; None in evaluation."""
         self.load: Float[Tensor, "experts"] | None = None
         """Share of the uses that each expert had in the last pass in evaluation."""
 
@@ -87,7 +87,7 @@ class MixtureOfExperts(nn.Module):
         return Routes(weights, chosen, uses.argsort(stable=True), counts.cumsum(0).to(torch.int32))
 
     def _auxiliary(self, scores: Tensor, chances: Tensor, share: Tensor) -> Tensor:
-        """The loss of balance, 1 where all experts are used alike, and that of the router's divisor."""
+        """The load-balancing loss, which is 1 for an even use, and the router z-loss, with their weights."""
         balance = self.experts.count * (share * chances.mean(0)).sum()
         divisor = scores.logsumexp(-1).square().mean()
         return self.experts.balance * balance + self.experts.router_z_loss * divisor

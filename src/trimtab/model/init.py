@@ -24,8 +24,8 @@ _left_out: ContextVar[bool] = ContextVar("_left_out", default=False)
 
 @contextmanager
 def without_first_weights() -> Iterator[None]:
-    """Models that are made within have memory for their weights and no values in it: for callers that read every
-    weight from files. Drawing the weights of seven billion parameters takes a minute, and reading them ten seconds."""
+    """Within the block, new models allocate their weights without initializing them: for callers that load every weight
+    from files. Drawing seven billion weights takes a minute, and reading them ten seconds."""
     token = _left_out.set(True)
     try:
         with _NoInit():
@@ -35,7 +35,7 @@ def without_first_weights() -> Iterator[None]:
 
 
 def first_weights_are_left_out() -> bool:
-    """Whether the caller stands within `without_first_weights`."""
+    """Whether the caller runs within `without_first_weights`."""
     return _left_out.get()
 
 

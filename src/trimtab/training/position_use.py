@@ -58,9 +58,9 @@ class ChangedPositions(Positions):
 
 @torch.no_grad()
 def position_use(model: nn.Module, batch: object) -> dict[str, float]:
-    """By how many nats a target the loss of a batch rises without absolute and without relative positions, as far as
-    the model has them, and the mean cosine between its vectors and those of the same texts `SHIFT` tokens later. Empty
-    for models without positions of this package. The model must be in evaluation."""
+    """The increase of a batch's loss, in nats per target, without absolute and without relative positions, as far as
+    the model has them, and the mean cosine similarity between its hidden vectors and those of the same texts `SHIFT`
+    tokens later. Empty for models without positions of this package. The model must be in evaluation mode."""
     match model:
         case EncoderDecoder() | DecoderOnly():
             assert isinstance(batch, PackedBatch), "they read no other batches"

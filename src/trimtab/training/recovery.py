@@ -51,7 +51,7 @@ def out_of_memory(error: Exception, *, step: int, planned: str = "") -> str:
     if step == 0:
         return (
             f"memory ran out in the first step: {one_line(said)}\n"
-            "  why     the largest batch fitted before it, but the first update adds the states of the optimizer\n"
+            "  why     the largest batch fitted before the first step, but the first update adds the optimizer states\n"
             f"  fix     {planned or 'lower step.tokens_per_micro_batch, set `step.recompute: block`, or use more GPUs'}"
         )
     return (

@@ -116,7 +116,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
 def _words(load: Event, model: Value, prefix: str, source: _Saved) -> tuple[str, str]:
     strict = load.value.argument(1, "strict")
     is_silent = strict is not None and strict.constant is False
-    end = "nothing is loaded, and nothing is said" if is_silent else "loading fails"
+    end = "no weights are loaded, without an error" if is_silent else "loading fails"
     label = model.label or "the model"
     if source.prefix:
         fault = f"the names of the saved weights start with `{source.prefix}`, and those of `{label}` do not: {end}"

@@ -35,7 +35,7 @@ RULE = Rule(
             "best choice.",
         ),
     ),
-    fix=Fix("{fix} unless prompts are long, varied and answers short"),
+    fix=Fix("{fix}, unless prompts are long and varied and answers are short"),
     bad=Example("axolotl.yaml", _YAML.format(value="true")),
     good=Example("axolotl.yaml", _YAML.format(value="false")),
     symptoms=("loss is low but answers are bad", "repeats the prompt"),

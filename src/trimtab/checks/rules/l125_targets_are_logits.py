@@ -65,7 +65,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if _is_rounded(loss.targets):
             yield RULE.at(
                 loss.event.place,
-                fault="the targets are probabilities that are made whole numbers: all of them are 0",
+                fault="the targets are probabilities converted to integers: all of them are 0",
                 fix="pass the probabilities, or `argmax` of them",
             )
             return
@@ -73,7 +73,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
             yield RULE.at(
                 loss.event.place,
                 severity=None if last_of(target) == "linear" or target.name == "logits" else "warning",
-                fault="the targets of the cross entropy are logits, where it takes probabilities or class numbers",
+                fault="the targets of the cross entropy are logits; it expects probabilities or class indices",
                 fix="apply `softmax` to the targets",
             )
             return

@@ -25,7 +25,7 @@ RULE = Rule(
     code="M325",
     name="decoder-sees-its-targets",
     severity="error",
-    message="`nn.{module}` gets no `{mask}`: each position sees the tokens that it should predict",
+    message="`nn.{module}` has no `{mask}`: each position attends to the tokens that it should predict",
     why="The decoders of torch.nn attend to the whole target unless they get a causal mask. The token to predict "
     "is the "
     "next input, so the model learns to copy it: the loss falls fast, and generation, which has no next token, fails.",

@@ -81,12 +81,12 @@ def check(run: Description) -> Iterator[Diagnosis]:
     for made, dim in _contracted(flow):
         if made.place is not None and made.place not in told:
             told.add(made.place)
-            fault = f"the softmax goes over axis {dim}, and `einsum` sums the weights over another one"
+            fault = f"the softmax normalizes axis {dim}, but `einsum` sums the weights over another one"
             yield RULE.at(made.place, fault=fault)
     for made in _over_positions(flow):
         if made.place is not None and made.place not in told:
             told.add(made.place)
-            fault = f"`{made.last}` goes over axis 1, that of the positions, and the loss picks classes on the last one"
+            fault = f"`{made.last}` normalizes axis 1, the positions, but the classes are on the last axis"
             yield RULE.at(made.place, fault=fault)
 
 

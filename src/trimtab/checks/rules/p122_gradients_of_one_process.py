@@ -28,10 +28,10 @@ RULE = Rule(
     code="P122",
     name="gradients-of-one-process",
     severity="error",
-    message="nothing brings the gradients of the processes together: each trains a model of its own, {part}",
-    why="`init_process_group` connects processes and changes no model. Without DistributedDataParallel, FSDP or an "
-    "`all_reduce` of the gradients every process steps with those of its own batches; the models drift apart, and the "
-    "one that rank 0 saves has seen a part of the data.",
+    message="gradients are not synchronized between processes: each trains a separate model, {part}",
+    why="`init_process_group` only connects the processes. Without DistributedDataParallel, FSDP or an `all_reduce` of "
+    "the gradients, every process updates its model with the gradients of its own batches: the models diverge, and the "
+    "one that rank 0 saves was trained on a part of the data.",
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/notes/ddp.html",
@@ -94,7 +94,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
                     loop.backward.place,
                     severity="warning",
                     part=part,
-                    fix=f"give `{label}` to `accelerator.prepare`",
+                    fix=f"pass `{label}` to `accelerator.prepare`",
                 )
                 return
             continue

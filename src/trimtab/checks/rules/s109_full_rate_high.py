@@ -12,9 +12,9 @@ RULE = Rule(
     name="full-rate-high",
     severity="note",
     message="all weights of a pretrained model{size} are trained at {rate:g}, {usual}",
-    why="A rate of 1e-4 or more is what such a model is pretrained with at its peak, or what LoRA takes; "
-    "full fine-tuning takes about a tenth, else the model forgets. Small models and encoder-decoders take "
-    "higher rates, and are left out.",
+    why="Large models are pretrained with a peak learning rate of about 1e-4, and LoRA uses such rates; full "
+    "fine-tuning needs about a tenth, otherwise the model forgets. Encoders such as BERT are fine-tuned at 2e-5 to "
+    "5e-5. The rule ignores other small models and encoder-decoders, which train at higher rates.",
     evidence=(
         Maintainer(
             "https://github.com/EleutherAI/gpt-neox/blob/main/configs/6-7B.yml",

@@ -60,7 +60,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if made.name == _PLATEAU and "monitor" not in each.options and made.place is not None:
             if says(run.document, "lr_scheduler_step", "automatic_optimization"):
                 break
-            fault = "Lightning steps ReduceLROnPlateau by a metric, and `configure_optimizers` names none: it refuses"
+            fault = "Lightning needs a metric for ReduceLROnPlateau, but `configure_optimizers` names none"
             yield RULE.at(
                 made.place, fault=fault, fix='return `{"scheduler": scheduler, "monitor": "val_loss"}`'
             )

@@ -55,7 +55,7 @@ def _lines(rule: Rule) -> Iterator[str]:
     fix = readable(rule.fix.text)
     yield from ("", "## What to do", "", f"{fix[:1].upper()}{fix[1:]}. {_SAFETY[rule.fix.safety]}", "")
     yield from _example("Found in", rule.bad)
-    yield from _example("Nothing to say of", rule.good)
+    yield from _example("Not reported", rule.good)
     if rule.symptoms:
         yield from ("## What people see", "", *(f"- {symptom}" for symptom in rule.symptoms), "")
     if rule.aliases:

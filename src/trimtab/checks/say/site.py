@@ -40,8 +40,8 @@ def _list() -> Iterator[str]:
     yield "# Rules"
     yield ""
     yield (
-        f"The {len(rules)} rules of `trimtab check`, by the stage that they are about. An error fails the run or makes "
-        "something else of it than what is written; a warning is likely worse than it need be; a note is worth "
+        f"The {len(rules)} rules of `trimtab check`, by the stage that they are about. An error makes the run fail or "
+        "do something other than what is written; a warning likely makes it worse than necessary; a note is worth "
         "knowing. Written from the rule files by `python tools/write_pages.py`."
     )
     for letter, stage in STAGES.items():

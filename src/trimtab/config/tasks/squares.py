@@ -28,7 +28,7 @@ def square_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     elif images.fit == "height":
         yield Complaint(
             path="data.images.fit",
-            what="images of any width, and this task is trained on squares",
+            what="`height` keeps the width of each image, but this task trains on squares",
             got="height",
             allowed="crop or longest",
             fix="set `data.images.fit: crop`, or leave it out",
@@ -60,7 +60,7 @@ def _texts(recipe: "Recipe") -> Iterator[Complaint]:
         if key in data.model_fields_set and getattr(data, key) is not None:
             yield Complaint(
                 path=f"data.{key}",
-                what="no text is read, and labels are kept whole",
+                what="this task reads no text, and does not split labels",
                 got=f"{key}, with task {recipe.task}",
                 fix="remove it",
             )

@@ -126,8 +126,8 @@ class Modular(Transformer):
         }
 
     def compile_blocks(self) -> None:
-        """Compiles each block. It sees the packs of as many directions as share it, and each number of packs is
-        compiled by itself."""
+        """Compiles each block. A block processes the packs of all directions that share it, and is compiled once for
+        each number of packs."""
         import torch._dynamo.config as dynamo  # late: only who compiles needs it
 
         dynamo.recompile_limit = max(dynamo.recompile_limit, MOST_SHAPES)

@@ -28,7 +28,7 @@ Members = tuple[int, ...]
 
 
 class Predicted(NamedTuple):
-    """What the decoders gave for packs whose labels one output matrix predicts."""
+    """The outputs of the decoders for packs that share an output matrix."""
 
     hidden: Float[Tensor, "target_tokens dim"]
     output_matrix: Float[Tensor, "rows dim"]
@@ -71,7 +71,7 @@ class Joined:
         return self.joined[members]
 
     def layout(self, members: Members) -> SequenceLayout:
-        """What attention has to know of them."""
+        """Their sequence layout, which attention needs."""
         if members not in self.layouts:
             self.layouts[members] = sequence_layout(self.stream(members), padded=self.padded)
         return self.layouts[members]

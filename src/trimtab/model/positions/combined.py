@@ -58,7 +58,7 @@ class CombinedPositions(Positions):
 
 
 class Fading:
-    """Lets absolute positions fade as the steps go by."""
+    """Fades absolute positions out over the first steps of a run."""
 
     def __init__(self, model: nn.Module, *, over: int) -> None:
         """`over` is the number of steps after which nothing is left of them."""

@@ -28,7 +28,7 @@ class Sizes(Protocol):
 
     @property
     def positions(self) -> str:
-        """How the model knows where a patch is."""
+        """How the model encodes the position of a patch."""
         ...
 
 

@@ -25,7 +25,7 @@ IMAGES, COMPARED, BOUND = 512, 32, 1e-5
 
 @dataclass(frozen=True, slots=True)
 class AutoencoderGate:
-    """What the proof saw."""
+    """How far the exported autoencoder is from the trained one on real images."""
 
     images: int
     worst_latent: float

@@ -1,4 +1,4 @@
-"""The autoencoder as a kind of model of diffusion: it reads the same images, and learns to give them back."""
+"""The autoencoder as a kind of model of diffusion: it reads the same images and learns to reconstruct them."""
 
 import math
 import time
@@ -48,7 +48,7 @@ def build_autoencoder(recipe: Recipe, datasets: Squares, *, device: torch.device
 
 
 class ReconstructionLoss:
-    """The squared error of what comes back, the mean over the numbers of an image, summed over images; see
+    """The squared error of reconstructions, averaged over the values of an image and summed over images; see
     `tasks.task.ComputesLoss`."""
 
     def __init__(self) -> None:

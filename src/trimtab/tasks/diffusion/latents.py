@@ -101,7 +101,7 @@ def measured(network: Autoencoder, pixels: np.ndarray) -> Statistics:
             "model.autoencoder: its latents of the training images are not finite",
             got="NaN or infinity",
             allowed=ALLOWED,
-            fix="name another checkpoint of it",
+            fix="name another checkpoint of the autoencoder",
         )
     std = z.std(dim=(0, 2, 3), correction=0).clamp(min=LEAST_STD)
     mean = z.mean(dim=(0, 2, 3))

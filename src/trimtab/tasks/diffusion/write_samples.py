@@ -87,7 +87,7 @@ def write_reconstructions(run: Path | str, out: Path, *, asked: SampleOptions, d
     sets = [*trained.recipe.data.valid_by_key.items()]
     if given or not sets:
         raise input_error(
-            f"{run}: an autoencoder gives back images of its validation set, and samples none",
+            f"{run}: an autoencoder reconstructs validation images and does not sample new ones",
             got=", ".join(given) or "a run without data.valid",
             allowed="the number of images",
             fix=f"train a diffusion transformer in its latents, with `model.autoencoder: {run}`",
@@ -102,7 +102,7 @@ def write_reconstructions(run: Path | str, out: Path, *, asked: SampleOptions, d
     both = np.concatenate([images, again])
     (out / "reconstructions.png").write_bytes(png_of(grid_of(both, columns=len(images))))
     place = out / "reconstructions.png"
-    return f"{len(images):,} images of {key} above what came back, in {place}; PSNR {psnr(error):.1f} dB"
+    return f"{place}: {len(images):,} images of {key} above their reconstructions; PSNR {psnr(error):.1f} dB"
 
 
 def classes_of(generator: ImageGenerator, asked: Sequence[str] | None) -> list[str | None]:

@@ -29,7 +29,7 @@ IMAGES_AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedImage:
-    """What a model says of one image."""
+    """The prediction for one image."""
 
     image: str
     """Its path; empty for one that has none."""
@@ -115,7 +115,7 @@ def load_image_classifier(spec: Path | str, *, device: str | None = None) -> Tra
     Raises InputError if there is no such run or checkpoint, it is no classifier of images, the checkpoint is damaged,
     or recipe or classes are not those that it was trained with.
     """
-    run = trained_run(spec, task="image_classification", kind="classifier of images")
+    run = trained_run(spec, task="image_classification", kind="image classifier")
     labels = load_labels(run.folder.tokenizer)
     run.check_trained_with(labels.fingerprint, name="labels", what="classes", got=labels.shown())
     model = classifier_of(run.recipe, num_classes=len(labels))

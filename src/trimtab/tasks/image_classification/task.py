@@ -91,7 +91,7 @@ def build_class_loss(recipe: Recipe, datasets: Squares, *, device: torch.device)
 
 
 def untrained(datasets: Squares) -> Untrained:
-    """Each image costs a model that knows nothing the logarithm of the number of classes."""
+    """The loss per image of an untrained model: the logarithm of the number of classes."""
     return Untrained(math.log(len(datasets.labels)), "ln(classes)")
 
 
