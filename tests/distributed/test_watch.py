@@ -66,9 +66,31 @@ def test_a_dead_process_of_this_host_ends_the_job_and_every_rank_hears_why(watch
 
 
 def test_an_error_while_another_process_is_gone_is_put_down_to_it(watch):
-    assert watch.behind_error() is None
+    own = RuntimeError("a size must be positive")
+    assert watch.lost_rank_behind(own) is None
     watch.places[1] = ("here", ended_process())
-    assert str(watch.behind_error()).startswith(f"rank 1 (process {watch.places[1][1]}) died on here")
+    assert str(watch.lost_rank_behind(own)).startswith(f"rank 1 (process {watch.places[1][1]}) died on here")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:1",
+        "NCCL communicator was aborted on rank 0",
+        "Broken pipe",
+    ],
+)
+def test_a_connection_breaks_a_moment_before_the_process_behind_it_is_gone(watch, monkeypatch, said):
+    looks = []
+
+    def dead():
+        looks.append(1)
+        return [1] if len(looks) > 2 else []
+
+    monkeypatch.setattr(watch, "dead", dead)
+    assert str(watch.lost_rank_behind(RuntimeError(said))).startswith(
+        f"rank 1 (process {watch.places[1][1]}) died"
+    )
 
 
 def test_a_process_of_another_host_is_not_looked_for_here(watch, told):

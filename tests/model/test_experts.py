@@ -83,7 +83,7 @@ def test_grouped_products_are_those_of_one_expert_after_another():
 
 
 def test_the_loss_of_balance_is_one_where_experts_are_used_alike_and_grows_where_they_are_not():
-    module = built(count=4, active=1, balance=1.0, router_z_loss=0.0)
+    module = built(count=4, active=1, load_balancing_loss=1.0, router_z_loss=0.0)
     module.router.weight.data = torch.eye(4, 16) * 50
     module(torch.eye(16)[:4].repeat(5, 1))
     assert module.auxiliary.item() == pytest.approx(1.0)
@@ -92,7 +92,7 @@ def test_the_loss_of_balance_is_one_where_experts_are_used_alike_and_grows_where
 
 
 def test_the_loss_of_the_divisor_is_its_mean_squared_logarithm():
-    module = built(count=4, active=1, balance=0.0, router_z_loss=0.5)
+    module = built(count=4, active=1, load_balancing_loss=0.0, router_z_loss=0.5)
     x = torch.randn(9, 16)
     module(x)
     scores = x @ module.router.weight.T

@@ -18,7 +18,7 @@ class Experts(Settings):
     active: int = Field(default=2, ge=1, le=64)
     """Experts that each token uses. Their outputs are summed, weighted by the router's probabilities, normalized to sum
     to 1; the probability of a single expert is not normalized (Switch, arXiv 2101.03961, equation 2)."""
-    balance: float = Field(default=0.01, ge=0, le=10)
+    load_balancing_loss: float = Field(default=0.01, ge=0, le=10)
     """Weight of the load-balancing loss (arXiv 2101.03961, equation 4), which encourages the router to use all experts.
     It is computed per micro-batch and is the only part of an objective that depends on how a step is split. Without it,
     a few experts receive all tokens."""

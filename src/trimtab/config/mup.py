@@ -104,7 +104,7 @@ def mup_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             what="muP takes the place of the last norm's gain, which only `norm_position: before` has",
             got=f"norm_position: {model.norm_position}",
             allowed="norm_position: before",
-            fix="set it, or remove `mup_base_dim`",
+            fix="set `norm_position: before`, or remove `mup_base_dim`",
         )
     if model.rezero:
         yield Complaint(

@@ -136,7 +136,7 @@ def launched_ranks(mine: LaunchedRank, *, timeout_seconds: float = 600.0) -> Ite
         leave()
         raise
     except RuntimeError as error:
-        lost = watch.behind_error()  # in calls of `fully_shard`, which no meeting counts
+        lost = watch.lost_rank_behind(error)  # in calls of `fully_shard`, which no meeting counts
         watch.failed(str(lost or f"{type(error).__name__}: {error}"), code=lost.exit_code if lost else 1)
         watch.close()
         if lost is None:

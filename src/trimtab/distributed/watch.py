@@ -3,6 +3,7 @@
 import faulthandler
 import json
 import os
+import re
 import socket
 import sys
 import threading
@@ -18,6 +19,10 @@ PERIOD_SECONDS = 1.0
 """Between two looks."""
 LOOK_FOR_SECONDS = 6.0
 """So long is looked for the rank to blame where a connection broke: another may only have left because of it."""
+BROKEN_CONNECTION = re.compile(
+    r"gloo|nccl|connection (closed|reset|refused)|broken pipe|by peer", re.IGNORECASE
+)
+"""In the errors of collective operations."""
 STACKS = "ended"
 """What is set here makes every rank print its stacks and end."""
 
@@ -119,9 +124,13 @@ class Watch:
             time.sleep(0.2)
         return lost("a rank", f"the connection to it broke: {first_line(error)}")
 
-    def behind_error(self) -> RankLost | None:
-        """The lost process of this host that explains an error of this rank; None if all processes are alive, so that
-        the error is this rank's own."""
+    def lost_rank_behind(self, error: RuntimeError) -> RankLost | None:
+        """The lost rank that explains an error of this one; None if the error is this rank's own.
+
+        A broken connection always has another rank behind it, whose process may be gone only a moment later.
+        """
+        if BROKEN_CONNECTION.search(str(error)):
+            return RankLost(self.explained(error))
         dead = self.dead()
         return RankLost(self.gone(dead)) if dead else None
 

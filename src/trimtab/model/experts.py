@@ -90,7 +90,7 @@ class MixtureOfExperts(nn.Module):
         """The load-balancing loss, which is 1 for an even use, and the router z-loss, with their weights."""
         balance = self.experts.count * (share * chances.mean(0)).sum()
         divisor = scores.logsumexp(-1).square().mean()
-        return self.experts.balance * balance + self.experts.router_z_loss * divisor
+        return self.experts.load_balancing_loss * balance + self.experts.router_z_loss * divisor
 
 
 def grouped_product(
