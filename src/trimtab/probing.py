@@ -192,6 +192,7 @@ def probed(path: Path, overrides: Sequence[str], *, limit: Limit | None = None) 
     from trimtab.device import choose_device, set_arithmetic
     from trimtab.progress import Silent
     from trimtab.tasks.task_of import open_datasets
+    from trimtab.training.first_weights import begin_from_weights
     from trimtab.training.preflight.memory import gpu_of, is_out_of_memory, plan_of
 
     recipe, device = resolve_paths(load_recipe(path, overrides)), choose_device()
@@ -206,6 +207,7 @@ def probed(path: Path, overrides: Sequence[str], *, limit: Limit | None = None) 
         set_arithmetic(recipe)
         try:
             parts = build(recipe, datasets, device=device)
+            begin_from_weights(parts, progress=Silent())
             recipe = parts.recipe
             measured = largest_steps(parts, timed)
             measured |= process_memory(device, before=before)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from pydantic import ValidationError
 from safetensors.torch import load_file, save_file
 
 from tests.pretrained_folder import NUM_IDS, pretrained_folder
@@ -165,3 +166,22 @@ def test_a_missing_output_matrix_and_packed_numbers_are_refused_by_name(tmp_path
         save_file(changed, folder / "model.safetensors", metadata={"format": "pt"})
         with pytest.raises(InputError, match="quantized weights"):
             native(folder)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"positions": "learned+rotary"},
+        {"positions": "shaw"},
+        {"norm": "layer"},
+        {"norm_position": "sandwich"},
+        {"norm_position": "none", "rezero": True},
+        {"rezero": True},
+        {"experts": {"count": 2, "active": 1}},
+        {"activation": "relu"},
+    ],
+)
+def test_layers_whose_weights_no_file_holds_are_refused(changes):
+    shape = {"dim": 32, "heads": 2, "layers": 1, "feed_forward": 64, "num_ids": 90}
+    with pytest.raises(ValidationError, match="as its files describe them"):
+        PretrainedModel(path="somewhere", **shape, **changes)

@@ -9,6 +9,7 @@ import typer
 from trimtab.cli.arguments import Adapter, Device, Run
 from trimtab.cli.output_place import check_output
 from trimtab.cli.streams import opened_input, opened_output
+from trimtab.errors import input_error
 
 
 def classify(
@@ -39,6 +40,14 @@ def classify(
     If an image cannot be read, prints an error on stderr, classifies the others, and exits with 1.
     """
     if images:
+        if source is not None or adapter is not None:
+            option = "--input" if source is not None else "--adapter"
+            raise input_error(
+                f"classify: {option} is for a classifier of texts",
+                got=f"{option} and {len(images)} images",
+                allowed=f"images, or {option}",
+                fix="leave one of them out",
+            )
         classify_images(run, images, output=output, as_json=as_json, device=device)
         return
     check_output(output, inputs={"--input": source}, models=[run])
@@ -61,7 +70,8 @@ def classify_images(
     run: str, images: list[Path], *, output: Path | None, as_json: bool, device: str | None
 ) -> None:
     """The class of each image."""
-    check_output(output, inputs={}, models=[run])
+    for image in images:
+        check_output(output, inputs={"image": image}, models=[run])
     from trimtab.tasks.image_classification.classifier import load_image_classifier
     from trimtab.tasks.images.sources import image_files
 

@@ -55,6 +55,8 @@ def recognise(
     Prints the path and the text of each image, tab-separated, in the order given. If an image cannot be read, prints an
     error on stderr and exits with 1.
     """
+    for image in images:
+        check_output(output, inputs={"image": image}, models=[run])
     check_output(output, inputs={}, models=[run])
     from trimtab.tasks.images.sources import image_files
     from trimtab.tasks.recognition.recognizer import load_recognizer

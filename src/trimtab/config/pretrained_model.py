@@ -7,6 +7,9 @@ from pydantic import Field, model_validator
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.settings import refused
 
+_OF_THE_FILES = ("norm", "norm_position", "rezero", "activation", "experts", "absolute_fade")
+"""Beside the kind of positions: with other values, the model would have weights that no file holds."""
+
 
 class PretrainedModel(DecoderModel):
     """A language model of the families Llama, Mistral, Qwen2 or Qwen3 with its trained weights, in the native decoder:
@@ -42,6 +45,18 @@ class PretrainedModel(DecoderModel):
                 allowed="a folder with config.json, a .gguf file, or OWNER/NAME of the hub",
                 fix="name one, or set `kind: decoder` to train from nothing",
             )
+        found = {key: getattr(self, key) for key in _OF_THE_FILES} | {
+            "positions": self.position_settings.kind
+        }
+        for key, value in found.items():
+            if value != (only := type(self).model_fields[key].default):
+                raise refused(
+                    key,
+                    "the layers of a pretrained model are as its files describe them",
+                    got=str(value),
+                    allowed=str(only),
+                    fix="leave it out, or set `kind: decoder` to train from nothing",
+                )
         return self
 
     @property

@@ -20,12 +20,13 @@ def weight_contradictions(recipe: Recipe) -> Iterator[Complaint]:
 
 def _start(recipe: Recipe) -> Iterator[Complaint]:
     model = recipe.model
-    if model.warm_start is not None and recipe.step.weight_clip is not None:
+    if recipe.begins_trained and recipe.step.weight_clip is not None:
+        start = "model.warm_start" if model.warm_start is not None else "model.path"
         yield Complaint(
             path="step.weight_clip",
-            what="its bound comes from untrained weights and would clip those of `model.warm_start` at the first step",
+            what=f"its bound comes from untrained weights and would clip those of `{start}` at the first step",
             got=str(recipe.step.weight_clip),
-            allowed="nothing, beside `model.warm_start`",
+            allowed=f"nothing, beside `{start}`",
             fix="leave one of the two out",
         )
     if model.warm_start_sha256 is not None and model.warm_start is None:

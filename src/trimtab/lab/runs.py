@@ -101,7 +101,8 @@ def fingerprints(loaded: LoadedRecipe) -> Mapping[str, list[str]]:
 def _contents(path: Path) -> list[str]:
     if path.is_dir():
         files = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
-        return [_digest(each, *_state(each)) for each in sorted(files, key=lambda file: file.split(os.sep))]
+        plain = sorted(filter(os.path.isfile, files), key=lambda file: file.split(os.sep))
+        return [_digest(each, *_state(each)) for each in plain]
     return [_digest(str(path), *_state(str(path))) if path.is_file() else path.name]
 
 

@@ -18,6 +18,7 @@ from trimtab.errors import InputError, input_error, unreadable
 from trimtab.model.block import DecoderBlock
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.gguf_weights import GgufWeights
+from trimtab.model.lora import base_weights
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 EMBEDDINGS, HEAD = "model.embed_tokens.weight", "lm_head.weight"
@@ -116,9 +117,15 @@ def take_pretrained(model: DecoderOnly, path: str, *, sha256: str | None = None)
             raise refused(path, got=f"numbers that are not finite in {name}", allowed="finite numbers")
         rows.copy_(tensor)
         stored[kind] += tensor.numel()
+    rest = 0
     for embedding in (model.embedding, model.output):
         if embedding is not None:
             embedding.weight[model.num_ids :] = 0.0
+            rest += embedding.weight[model.num_ids :].numel()
+    filled = sum(rows.numel() for rows in wanted.values()) + rest
+    assert filled == sum(each.numel() for each in base_weights(model).values()), (
+        "every weight is in the files"
+    )
     dtype = str(model.embedding.weight.dtype).removeprefix("torch.")
     return Taken(found, len(wanted), dict(stored), dtype)
 

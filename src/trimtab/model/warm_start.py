@@ -83,6 +83,14 @@ def take_weights(
     found, here = merged_weights(old), base_weights(model)
     if model.config.warm_start_positions == "other":
         found = with_positions_of(model, old, found=found, here=here)
+    elif old.config.absolute_fade is not None and model.config.absolute_fade is None:
+        raise input_error(
+            f"model.warm_start: the absolute positions of {name} have faded",
+            got="absolute_fade there, and not here",
+            allowed="the positions that are left",
+            fix="continue first without an adapter, with the relative positions alone in `model.positions` and "
+            "`model.warm_start_positions: other`",
+        )
     if unlike := [*unlike_tensors(found, here, name=name)]:
         raise InputError(*unlike)
     for key, tensor in here.items():

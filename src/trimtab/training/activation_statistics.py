@@ -10,6 +10,7 @@ from torch import nn
 
 from trimtab.finding import Finding
 from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, SelfAttention
+from trimtab.model.experts import MixtureOfExperts
 from trimtab.model.feed_forward import FeedForward
 from trimtab.model.positions.shaw import Relative, scores_by_distance
 from trimtab.training.position_use import position_use
@@ -113,7 +114,10 @@ def watching(model: nn.Module, *, sentences: int) -> Generator[list[ActivationSt
             open_now.close()
             if found and not asked:
                 asked = True  # before it, since these passes come here too
+                loads = [(each, each.load) for each in module.modules() if isinstance(each, MixtureOfExperts)]
                 found[0].positions.update(position_use(module, given[0]))
+                for experts, load in loads:  # those of the texts as they are
+                    experts.load = load
 
         outer.callback(model.register_forward_pre_hook(before).remove)
         outer.callback(model.register_forward_hook(after).remove)

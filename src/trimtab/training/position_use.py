@@ -20,6 +20,8 @@ from trimtab.model.positions.kind import Positions, RotaryCosSin
 from trimtab.types import IGNORE, PackedBatch
 
 SIDES = ("source_positions", "target_positions")
+TOKENS_AT_ONCE = 512
+"""Tokens whose logits are in memory at the same time."""
 SHIFT = 8
 """Tokens by which a text is moved, where the model has so many positions left."""
 
@@ -71,10 +73,10 @@ def position_use(model: nn.Module, batch: object) -> dict[str, float]:
 
 def _position_use(model: EncoderDecoder | DecoderOnly, batch: PackedBatch) -> dict[str, float]:
     hidden = model(batch)
-    found = {
-        f"loss_without_{part}": loss_of(model, batch, **{part: False}) - loss_of(model, batch)
-        for part in sorted(parts_in(model))
-    }
+    loss, found = loss_of(model, hidden, batch), dict[str, float]()
+    for part in sorted(parts_in(model)):
+        with positions_changed(model, **{part: False}):
+            found[f"loss_without_{part}"] = loss_of(model, model(batch), batch) - loss
     longest = max(stream.max_seqlen for stream in (batch.source, batch.target))
     if shift := min(SHIFT, model.max_positions - longest):
         with positions_changed(model, shift=shift):
@@ -93,11 +95,16 @@ def parts_in(model: EncoderDecoder | DecoderOnly) -> set[str]:
     }
 
 
-def loss_of(model: EncoderDecoder | DecoderOnly, batch: PackedBatch, **changes: bool) -> float:
-    """Nats a target with the positions changed."""
-    with positions_changed(model, **changes):
-        logits = model.logits(model(batch))
-    return float(F.cross_entropy(logits, batch.labels, ignore_index=IGNORE))
+def loss_of(
+    model: EncoderDecoder | DecoderOnly, hidden: Float[Tensor, "tokens dim"], batch: PackedBatch
+) -> float:
+    """Nats a target, from the logits of a few tokens at once."""
+    pieces = zip(hidden.split(TOKENS_AT_ONCE), batch.labels.split(TOKENS_AT_ONCE), strict=True)
+    total = sum(
+        F.cross_entropy(model.logits(each), labels, ignore_index=IGNORE, reduction="sum")
+        for each, labels in pieces
+    )
+    return float(total / (batch.labels != IGNORE).sum())
 
 
 @contextmanager

@@ -63,6 +63,8 @@ def feed_forward(nodes: Nodes, x: str, module: FeedForward, name: str) -> str:
     match module.activation:
         case "relu":
             hidden = nodes.op("Relu", hidden)
+        case "leaky_relu":
+            hidden = nodes.op("LeakyRelu", hidden, alpha=0.01)  # the slope of torch's leaky_relu
         case "gelu":
             hidden = gelu(nodes, hidden)
         case "silu" | "swish":

@@ -67,6 +67,10 @@ class Modular(Transformer):
             for stack in self.decoder.values():
                 if not isinstance(stack.norm, nn.Identity):
                     scale_down_last_norm(stack.norm, config)
+        elif config.rezero:
+            for name in config.directions:
+                last = self._chained("decoder", config.layers(name, "decoder")).blocks[-1]
+                scale_down_last_norm(last.norm_feed_forward.first, config)
         self.factors: Float[Tensor, "components"] | None = None
         self._scaled: set[int] = set()
 

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from trimtab.finding import Finding
+from trimtab.model.experts import MixtureOfExperts
 from trimtab.run_findings.built_parts import DECAY_ON_OTHER_WEIGHTS
 from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.restored_weights import weights_put_back, with_own_moments
@@ -23,6 +24,8 @@ def decay_where_it_belongs(parts: Checked) -> Iterator[Finding]:
     """One update from gradients of zero, which moves only what is decayed."""
     decay = parts.recipe.step.optimizer.weight_decay
     linear = {f"{name}.weight" for name, each in parts.model.named_modules() if isinstance(each, LINEAR)}
+    experts = [name for name, each in parts.model.named_modules() if isinstance(each, MixtureOfExperts)]
+    linear |= {f"{name}.{matrix}" for name in experts for matrix in ("up", "down")}
     multipliers = {name: each for name, each in parts.learning_rate.multipliers.items() if name in linear}
     rate = (min(1.0, MOST / decay) if decay else 1.0) / max(multipliers.values())
     shares = {name: rate * decay * multiplier for name, multiplier in multipliers.items()}
