@@ -39,7 +39,7 @@ class Lost:
 def ranked_recipe(folder: Path, *, steps: int, **changes: object) -> Path:
     """A tiny run with dropout, several micro-batches a step and a checkpoint every few steps."""
     several = {"step.tokens_per_micro_batch": 64, "data.workers": 0}
-    return small_recipe(folder, length=f"{steps} steps", **CHANGES, **several, **changes)
+    return small_recipe(folder, **{"length": f"{steps} steps", **CHANGES, **several, **changes})
 
 
 @contextmanager

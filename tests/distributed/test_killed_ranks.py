@@ -87,13 +87,15 @@ def launched_twice(recipe, run):
     command = [
         *(sys.executable, "-m", "torch.distributed.run", "--nnodes", "1:2", "--nproc-per-node", "1"),
         *("--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{free_port()}", "--rdzv-id", "job"),
-        *("--rdzv-conf", elastic, "--max-restarts", "3", "--local-addr", "127.0.0.1"),
-        *("-m", "trimtab", "train", str(recipe), "--out", str(run)),
+        *("--max-restarts", "3", "--local-addr", "127.0.0.1", "--rdzv-conf"),
     ]
+    train = ["-m", "trimtab", "train", str(recipe), "--out", str(run)]
     found = []
     for number in range(2):
+        # The first has the store through which they meet: the job cannot outlive that host.
+        own = [*command, f"{elastic},is_host={int(number == 0)}", *train]
         with (run.parent / f"said{number}").open("w") as said:
-            found.append(subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT))
+            found.append(subprocess.Popen(own, stdout=said, stderr=subprocess.STDOUT))
     return found
 
 
