@@ -12,6 +12,7 @@ from trimtab.config.step import Clip, ClipGlobalNorm
 from trimtab.finding import Finding
 from trimtab.model.encoder_mix import mix_weights
 from trimtab.model.experts import expert_loads
+from trimtab.model.positions.combined import faded_weights
 from trimtab.step.learning_rate import LearningRate
 from trimtab.training.activation_statistics import ActivationStatistics, watching
 from trimtab.types import StepReport
@@ -150,7 +151,7 @@ class HealthCheck:
         """M902; what has moved once is not looked at again."""
         if not self.resting or self.updates < FEWEST_UPDATES:
             return []
-        now = marks(self.model, only=self.resting)
+        now = marks(self.model, only=self.resting.keys() - faded_weights(self.model))
         self.resting = {name: now[name] for name in never_moved(self.resting, now)}
         found = unmoved([*self.resting], of=self.trainable, updates=self.updates)
         return [found] if found else []

@@ -5,7 +5,7 @@ from tests.model.test_encoder_decoder import SOURCES, TARGETS, build
 from tests.streams import pack_of, stream_of
 from trimtab.config.positions import position_settings
 from trimtab.model.positions.build import Sizes, build_positions
-from trimtab.model.positions.combined import Fading
+from trimtab.model.positions.combined import Fading, faded_weights
 
 SIZES = Sizes(num_positions=7, dim=16, heads=2, scale_of_sines=1.0, scale_of_learned=1.0, bidirectional=True)
 
@@ -38,7 +38,9 @@ def test_absolute_positions_fade_to_nothing_and_checkpoints_have_what_is_left():
     assert stored["source_positions.share"].tolist() == [0.25]
     between = model(rows)
     assert not torch.allclose(between, whole, atol=1e-3)
+    assert faded_weights(model) == set()
     fading.begin(9)
+    assert faded_weights(model) == {"source_positions.absolute.weight", "target_positions.absolute.weight"}
     alone.load_state_dict(model.state_dict(), strict=False)
     torch.testing.assert_close(model(rows), alone(rows))
     half = model.half_precision_copy(torch.bfloat16)

@@ -73,6 +73,16 @@ class Fading:
             each.share.fill_(max(0.0, 1 - step / self.over))
 
 
+def faded_weights(model: nn.Module) -> set[str]:
+    """Names of the weights of absolute positions of which nothing is left: they have no gradient any more."""
+    return {
+        f"{name}.absolute.{weight}"
+        for name, each in model.named_modules()
+        if isinstance(each, CombinedPositions) and each.share is not None and not each.share.item()
+        for weight, _ in each.absolute.named_parameters()
+    }
+
+
 def can_fade(model: nn.Module) -> None:
     """Gives all combined positions of a model a share."""
     for each in model.modules():
