@@ -103,7 +103,7 @@ def test_languages_whose_texts_are_alike_share_layers(tmp_path: Path) -> None:
         (tmp_path / f"train.{language}").write_text(line * 3, encoding="utf-8")
     languages = ["en", "ru", "de", "uk", "nl"]
     text = multilingual_recipe(languages, data=tmp_path, groups=2)
-    assert "alike: en, de, nl; ru, uk" in text
+    assert "similar texts share: en, de, nl; ru, uk" in text
     model = parse_recipe(text).recipe.model
     assert isinstance(model, ModularModel)
     assert model.directions["en-uk"].decoder == ("shared", "ru_uk", "uk")

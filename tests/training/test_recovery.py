@@ -73,6 +73,6 @@ def test_an_error_that_is_not_about_memory_is_raised_as_it_is(tmp_path):
 def test_memory_that_runs_out_in_the_first_step_is_put_down_to_the_states_of_the_optimizer():
     told = out_of_memory(MemoryError("2 GiB"), step=0)
     assert "in the first step: 2 GiB" in told
-    assert "states of the optimizer" in told
+    assert "adds the optimizer states" in told
     assert "--resume" not in told
     assert "set step.x=1" in out_of_memory(MemoryError(), step=0, planned="set step.x=1")

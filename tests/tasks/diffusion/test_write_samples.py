@@ -33,7 +33,7 @@ def test_of_an_autoencoder_images_are_written_above_what_came_back(autoencoder_r
     assert "PSNR" in told
     with Image.open(tmp_path / "out" / "reconstructions.png") as grid:
         assert grid.size == (3 * 18 + 2, 2 * 18 + 2)
-    with pytest.raises(InputError, match="samples none"):
+    with pytest.raises(InputError, match="does not sample new ones"):
         write_samples(
             autoencoder_run, tmp_path / "more", asked=SampleOptions(nearest=True), progress=Silent()
         )
