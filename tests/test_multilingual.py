@@ -111,7 +111,7 @@ def test_languages_whose_texts_are_alike_share_layers(tmp_path: Path) -> None:
     depths = {sum(len(each.numbers) for each in model.layers(name, "decoder")) for name in model.directions}
     assert len(depths) == 1
     for groups in (1, 5):
-        with pytest.raises(InputError, match="so many groups share nothing"):
+        with pytest.raises(InputError, match="wrong number of groups"):
             multilingual_recipe(languages, data=tmp_path, groups=groups)
 
 
