@@ -1,3 +1,5 @@
+import signal
+
 import pytest
 import typer
 
@@ -65,10 +67,15 @@ def test_an_error_of_one_rank_alone_is_told_by_it(as_rank):
         raise InputError(Problem(what="wrong"))
 
 
-def test_before_ranks_have_joined_the_first_of_a_host_tells_what_all_of_them_find():
-    for local, expected in ((0, InputError), (1, typer.Exit)):
-        with pytest.raises(expected), report_once(LaunchedRank(local, 2, local, 2, "127.0.0.1", 1)):
+def test_before_ranks_have_joined_the_first_of_a_host_tells_what_all_of_them_find(monkeypatch, capsys):
+    waited = []
+    monkeypatch.setattr(ranks_of_a_command.time, "sleep", waited.append)
+    monkeypatch.setattr(ranks_of_a_command.signal, "signal", lambda number, action: waited.append(action))
+    for local, expected in ((0, []), (1, [signal.SIG_DFL, ranks_of_a_command.WAIT_SECONDS])):
+        with pytest.raises(InputError), report_once(LaunchedRank(local, 2, local, 2, "127.0.0.1", 1)):
             raise InputError(Problem(what="wrong"))
+        assert waited == expected
+    assert capsys.readouterr().err == "rank 1:\n"
     with pytest.raises(InputError), report_once(None):
         raise InputError(Problem(what="wrong"))
 
@@ -81,3 +88,10 @@ def test_where_a_rank_is_lost_the_process_ends_at_once_with_99(as_rank, monkeypa
         raise RankLost("rank 1 died")
     assert codes == [99]
     assert "error: rank 1 died" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", ["abc", "0", "-1", "1.5", "²"])
+def test_a_wrong_number_of_processes_is_refused(monkeypatch, size):
+    monkeypatch.setenv("WORLD_SIZE", size)
+    with pytest.raises(InputError, match="WORLD_SIZE: is not a number of processes"):
+        ranks_of_a_command.launched_rank()

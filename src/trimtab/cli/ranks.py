@@ -1,14 +1,16 @@
 """A command that runs as several processes, which a launcher has started: one of them speaks for all."""
 
 import os
+import signal
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from trimtab.errors import RankLost, TrimtabError
+from trimtab.errors import RankLost, TrimtabError, input_error
 from trimtab.world import launched_processes
 
 if TYPE_CHECKING:
@@ -24,6 +26,14 @@ def launched_rank() -> "tuple[LaunchedRank | None, bool]":
 
     Without a launcher torch is not loaded, so that a wrong recipe is refused where torch is not installed.
     """
+    size = os.environ.get("WORLD_SIZE", "1").strip()
+    if not (size.isascii() and size.isdecimal() and int(size) > 0):
+        raise input_error(
+            "WORLD_SIZE: is not a number of processes",
+            got=repr(size),
+            allowed="a number from 1",
+            fix="start the job with `torchrun --nproc-per-node N -m trimtab train RECIPE`, which sets it; or unset it",
+        )
     if launched_processes() == 1 and "TORCHELASTIC_RESTART_COUNT" not in os.environ:
         return None, False
     from trimtab.distributed.launched import launched, was_started_again
@@ -64,12 +74,17 @@ def ranks_of_launcher(*, timeout_seconds: float) -> "Generator[Ranks]":
 
 @contextmanager
 def report_once(mine: "LaunchedRank | None") -> Generator[None]:
-    """While the ranks have not joined, the first process of a host reports an error that all of them find."""
+    """While the ranks have not joined, the first process of a host reports an error that all of them find.
+
+    Another process waits before it reports its error: where all find the same one, the launcher ends it meanwhile.
+    """
     try:
         yield
-    except TrimtabError as error:
+    except TrimtabError:
         if mine is not None and mine.local_rank:
-            raise typer.Exit(error.exit_code) from None
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # ends it without a word
+            time.sleep(WAIT_SECONDS)
+            typer.echo(f"rank {mine.rank}:", err=True)
         raise
 
 

@@ -8,6 +8,8 @@ from trimtab.config.settings import Settings, refused
 from trimtab.units import Duration
 
 LONGEST_WAIT = Duration(10, "minutes")
+FEWEST_MINUTES, MOST_MINUTES = 0.1, 7 * 24 * 60.0
+"""Of a timeout: a shorter one ends jobs whose ranks are well, and a longer one never ends a job that hangs."""
 
 
 class _Waits(Settings):
@@ -26,6 +28,14 @@ class _Waits(Settings):
                 got=str(self.timeout),
                 allowed="a number of minutes",
                 fix="write it in minutes, such as `timeout: 10 minutes`",
+            )
+        if not FEWEST_MINUTES <= self.timeout.count <= MOST_MINUTES:
+            raise refused(
+                "timeout",
+                "is too short" if self.timeout.count < FEWEST_MINUTES else "is too long",
+                got=str(self.timeout),
+                allowed="6 seconds to 7 days",
+                fix="write `timeout: 10 minutes`, or longer than one process ever works alone",
             )
         return self
 
