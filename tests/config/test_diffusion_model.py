@@ -19,7 +19,7 @@ def test_a_preset_fills_the_sizes_and_what_is_written_beside_it_wins(name):
     ("wrong", "words"),
     [
         ({}, "dim, heads"),
-        ({"preset": "tiny", "dim": 130, "heads": 2}, "is no multiple of 4"),
+        ({"preset": "tiny", "dim": 130, "heads": 2}, "is not a multiple of 4"),
         ({"preset": "tiny", "heads": 5}, "do not divide"),
         ({"preset": "tiny", "prediction": "score"}, "flow"),
         ({"preset": "tiny", "shift": 0}, "greater than 0"),

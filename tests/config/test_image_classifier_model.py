@@ -21,7 +21,7 @@ def test_the_class_token_is_one_more():
     ("wrong", "words"),
     [
         ({}, "dim, heads"),
-        ({"preset": "tiny", "dim": 130, "heads": 2}, "is no multiple of 4"),
+        ({"preset": "tiny", "dim": 130, "heads": 2}, "is not a multiple of 4"),
         ({"preset": "tiny", "heads": 5}, "do not divide"),
         ({"preset": "tiny", "pool": "max"}, "mean"),
     ],

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.data.shape import plan_shape, with_room_for, without_slack
+from trimtab.data.shape import plan_shape, with_capacity_for, without_slack
 from trimtab.errors import InputError
 
 
@@ -123,10 +123,10 @@ def test_one_pack_of_targets_that_all_count_has_the_slots_of_a_step_and_no_more(
 def test_packs_have_room_for_each_kind_of_examples():
     short, long = sample(mean_source=40, mean_target=8), sample(mean_source=10, mean_target=30)
     kinds = [(*short, 2000.0), (*long, 2000.0)]
-    shape = with_room_for(shape_of(), kinds, target_slots=2100)
+    shape = with_capacity_for(shape_of(), kinds, target_slots=2100)
     assert shape.target_slots == 2112
     assert shape.source_capacity >= 2000 * 40 / 8
     assert shape.segment_capacity >= 2000 / 8
-    less = with_room_for(shape_of(), kinds[1:], target_slots=2100)
+    less = with_capacity_for(shape_of(), kinds[1:], target_slots=2100)
     assert less.source_slots < shape.source_slots
     assert less.segment_capacity < shape.segment_capacity

@@ -6,8 +6,7 @@ from pydantic import Field, model_validator
 
 from trimtab.config.model_settings import ModelSettings
 from trimtab.config.positions import PositionSettings
-from trimtab.config.presets import check_heads, filled_from_preset
-from trimtab.config.settings import refused
+from trimtab.config.presets import check_dim_of_planes, check_heads, filled_from_preset
 
 ImageClassifierPreset = Literal["tiny", "small", "base", "big"]
 
@@ -88,14 +87,7 @@ class ImageClassifierModel(ModelSettings):
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> "ImageClassifierModel":
-        if self.dim % 4:
-            raise refused(
-                "dim",
-                "is no multiple of 4, which the sines of rows and columns need",
-                got=str(self.dim),
-                allowed="a multiple of 4",
-                fix=f"set `dim: {self.dim + -self.dim % 4}`",
-            )
+        check_dim_of_planes(self.dim)
         check_heads(self.dim, self.heads, self.kv_heads)
         return self
 

@@ -33,6 +33,18 @@ def filled_from_preset(value: Any, presets: Mapping[str, Mapping[str, Any]]) -> 
     return filled
 
 
+def check_dim_of_planes(dim: int) -> None:
+    """Raises a refusal where the width can't hold the sines and cosines of both a row and a column."""
+    if dim % 4:
+        raise refused(
+            "dim",
+            "is not a multiple of 4, which the sines of rows and columns need",
+            got=str(dim),
+            allowed="a multiple of 4",
+            fix=f"set `dim: {dim + -dim % 4}`",
+        )
+
+
 def check_heads(
     dim: int, heads: int, kv_heads: int | None, *, key: str = "heads", kv_key: str = "kv_heads"
 ) -> None:

@@ -140,7 +140,7 @@ def without_slack(shape: PackShape, *, tokens_per_step: int) -> PackShape:
     return replace(shape, target_slots=min(slots, shape.target_slots))
 
 
-def with_room_for(
+def with_capacity_for(
     shape: PackShape,
     kinds: Iterable[tuple[np.ndarray, np.ndarray, float]],
     *,

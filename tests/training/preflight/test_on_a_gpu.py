@@ -61,7 +61,7 @@ THAT_PUT_BACK = (
 
 
 @pytest.mark.parametrize("free", [0, 2**60])
-def test_weights_are_put_back_bit_for_bit_with_room_for_copies_and_without(parts_with, monkeypatch, free):
+def test_weights_are_put_back_bit_for_bit_with_capacity_for_copies_and_without(parts_with, monkeypatch, free):
     parts = parts_with(step={"compile": "off", "precision": "auto"})
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 2**60))
     before = {name: each.clone() for name, each in parts.model.state_dict().items()}
@@ -73,7 +73,9 @@ def test_weights_are_put_back_bit_for_bit_with_room_for_copies_and_without(parts
 
 
 @pytest.mark.parametrize("free", [0, 2**60])
-def test_what_a_skipped_step_changes_is_found_with_room_for_copies_and_without(parts_with, monkeypatch, free):
+def test_what_a_skipped_step_changes_is_found_with_capacity_for_copies_and_without(
+    parts_with, monkeypatch, free
+):
     parts = parts_with(step={"compile": "off", "precision": "auto"})
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 2**60))
     put_bug(monkeypatch, AdamW.update, ("skip.to(torch.float32)", "skip.to(torch.float32) * 0"))

@@ -14,7 +14,7 @@ from trimtab.config.modular_model import Route
 from trimtab.config.modular_routes import modular_of
 from trimtab.config.run import Recipe
 from trimtab.data.packing import Packing
-from trimtab.data.shape import with_room_for
+from trimtab.data.shape import with_capacity_for
 from trimtab.data.stream_sample import Sample
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.tasks.text.batches import plan_batches
@@ -153,7 +153,7 @@ def plan_directed(
         one = step.model_copy(update={"tokens_per_micro_batch": size, "source_tokens_per_micro_batch": None})
         packing = plan_batches(recipe.model_copy(update={"step": one}), datasets, packed=True, device=device)
         lengths = [(*lengths_of(samples[name]), targets[name] / count) for name, count in counts.items()]
-        packing.shape = with_room_for(packing.shape, lengths, target_slots=size)
+        packing.shape = with_capacity_for(packing.shape, lengths, target_slots=size)
         if (given := step.source_tokens_per_micro_batch) is not None:
             slots = given // -(-sum(counts.values()) // num_joined)
             packing.shape = replace(packing.shape, source_slots=max(slots, packing.shape.source_max_seqlen))
