@@ -3,7 +3,9 @@ import json
 import numpy as np
 import pytest
 
+from tests.diffusion_run import LATENT, diffusion_recipe
 from trimtab.errors import InputError
+from trimtab.launch import train
 from trimtab.tasks.diffusion.generator import load_image_generator
 
 
@@ -97,3 +99,12 @@ def test_a_model_of_latents_makes_images_of_the_size_of_the_recipe(latent_run):
             load_image_generator(latent_run)
     finally:
         own.write_text(text)
+
+
+@pytest.mark.gpu
+def test_a_model_of_latents_trains_and_samples_on_a_gpu(autoencoder_run, tmp_path):
+    """Images of the check before the run are encoded where the autoencoder is."""
+    model = {**LATENT, "autoencoder": str(autoencoder_run)}
+    train(diffusion_recipe(tmp_path, model=model), out=tmp_path / "run", device="cuda")
+    found = load_image_generator(tmp_path / "run", device="cuda").sample(["disk", "square"], steps=2)
+    assert found.shape == (2, 16, 16, 1)

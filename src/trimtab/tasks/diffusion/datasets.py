@@ -38,7 +38,8 @@ class ImageDatasets(Squares):
         images = self.feed.images
         _, pixels = unpacked(self.sample.source, side=images.size, channels=images.num_channels)
         parts = torch.from_numpy(np.ascontiguousarray(pixels)).split(AT_ONCE)
-        latents = torch.cat([self.latents.encode(part.float() / 127.5 - 1) for part in parts])
+        device = self.latents.mean.device  # that of the model, once it holds them
+        latents = torch.cat([self.latents.encode(part.to(device).float() / 127.5 - 1) for part in parts])
         return float(latents.double().square().mean())
 
     @property
