@@ -105,6 +105,6 @@ def test_a_model_of_latents_makes_images_of_the_size_of_the_recipe(latent_run):
 def test_a_model_of_latents_trains_and_samples_on_a_gpu(autoencoder_run, tmp_path):
     """Images of the check before the run are encoded where the autoencoder is."""
     model = {**LATENT, "autoencoder": str(autoencoder_run)}
-    train(diffusion_recipe(tmp_path, model=model), out=tmp_path / "run", device="cuda")
-    found = load_image_generator(tmp_path / "run", device="cuda").sample(["disk", "square"], steps=2)
+    train(diffusion_recipe(tmp_path, model=model, device="cuda"), out=tmp_path / "run")
+    found = load_image_generator(tmp_path / "run", device="cuda").sample(["disk", "square"])
     assert found.shape == (2, 16, 16, 1)
