@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
-from trimtab.checks.evidence import Maintainer, Paper
+from trimtab.checks.evidence import Maintainer, Measured, Paper
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import is_schedule
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
@@ -17,9 +17,14 @@ RULE = Rule(
     message="Adam trains a {what} from step 1 at its full rate of {rate:g}, without warm-up",
     why="In a post-norm transformer the gradients near the output are large at the start, and Adam's "
     "second moment is not yet an average, so a full rate can push the model to a point from which it "
-    "does not recover. Pre-norm models need it much less; where the placement of norms is unknown this "
-    "is a note.",
+    "does not recover. Pre-norm models do not diverge without it, but lose a little; where the placement of "
+    "norms is unknown this is a note.",
     evidence=(
+        Measured(
+            "warm_up",
+            "8 million parameters, English to German, 1,000 steps, 5 seeds: without warm-up post-norm is 4.10 nats a "
+            "token worse (2.35 to 5.85), pre-norm 0.127 (0.085 to 0.169).",
+        ),
         Paper(
             "https://arxiv.org/abs/2002.04745",
             "Xiong et al. 2020: at initialisation the expected gradients near the output layer of a Post-LN "

@@ -5,7 +5,7 @@ from itertools import pairwise
 from math import log
 
 from trimtab.checks.description import Description
-from trimtab.checks.evidence import Maintainer
+from trimtab.checks.evidence import Maintainer, Measured
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.step_size import ADAM_FAMILY, billions
 
@@ -17,8 +17,13 @@ RULE = Rule(
     "trained with",
     why="Under the usual parametrisation the best rate falls with the width of the model, so a rate that was "
     "found on a small one diverges on a large one. With the batch it goes the other way: larger batches take "
-    "somewhat higher rates.",
+    "somewhat higher rates. Norms on queries and keys bear higher rates.",
     evidence=(
+        Measured(
+            "qk_norm",
+            "A translator of 8 million parameters at a rate of 0.01, 5 seeds: QK-norm is 0.969 nats a token better than "
+            "none (0.815 to 1.124).",
+        ),
         Maintainer(
             "https://github.com/EleutherAI/gpt-neox/tree/main/configs",
             "The configurations after GPT-3: 6e-4 for 0.16 billion parameters (README), 1.2e-4 for 6.7 "
