@@ -12,7 +12,7 @@ from trimtab.lab.verdict import Comparison
 
 PAGE, PLOTS = "docs/lab.md", "docs/images/lab"
 BEGIN, END = "<!-- experiments, written by tools/write_pages.py -->", "<!-- end of experiments -->"
-SHOWN = ("positions", "decoder_positions", "dropout", "geglu", "label_smoothing")
+SHOWN = ("positions", "encoder_decoder", "dropout", "qk_norm", "warm_up")
 """The experiments in the README, in this order."""
 _DOCUMENTS = {"000_8e8c325d426680ef": "S0"}
 """The seed documents by the ids that experiments give as sources; results record the hash of `experiment.yaml`, so the
