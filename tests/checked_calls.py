@@ -37,7 +37,6 @@ import jaxtyping
 from beartype import beartype
 from beartype.door import is_bearable
 from beartype.roar import BeartypeException
-from torch.compiler import is_compiling
 
 IN_A_SCOPE = jaxtyping.jaxtyped
 FIRST, EVERY = 10, 50
@@ -96,6 +95,8 @@ def decorated(each: Any) -> Any:
 
 def sampled(each: Callable[..., Any]) -> Callable[..., Any]:
     """The function, with its checks in some of its calls."""
+    from torch.compiler import is_compiling  # late: the process that hands tests to others needs no torch
+
     count = _calls.setdefault(each.__code__, [0, 0])
     with_checks: Callable[..., Any] | None = None
     left = 0  # calls to pass on without a look at the count, which is half of the time of most functions
