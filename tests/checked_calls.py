@@ -18,7 +18,7 @@ import re
 from abc import ABCMeta
 from collections.abc import Callable, Hashable, Iterator
 from enum import EnumType
-from types import CodeType
+from types import CodeType, UnionType
 from typing import (
     Annotated,
     Any,
@@ -39,7 +39,7 @@ from beartype.door import is_bearable
 from beartype.roar import BeartypeException
 
 IN_A_SCOPE = jaxtyping.jaxtyped
-FIRST, EVERY = 10, 50
+FIRST, EVERY = 2, 50
 UNLIKE_OTHERS = (
     inspect.CO_VARARGS
     | inspect.CO_VARKEYWORDS
@@ -197,7 +197,8 @@ def refused_result(each: Callable[..., Any], found: Any) -> Any:
 
 def test_of(hint: Any) -> Callable[[Any], bool]:
     """Whether a value is what an annotation says."""
-    if type(hint) in PLAIN_CLASSES and not getattr(hint, "_is_protocol", False):
+    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    if all(type(kind) in PLAIN_CLASSES and not getattr(kind, "_is_protocol", False) for kind in kinds):
         return lambda value: isinstance(value, hint)
     return lambda value: is_bearable(value, hint)
 

@@ -49,6 +49,25 @@ def no_wait_for_disks() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def texts_parsed_once() -> Iterator[None]:
+    """Most tests read the same few recipes, and to parse one takes longer than a step of its training."""
+    from trimtab.config import read_yaml  # late: the process that hands tests to others needs no trimtab
+
+    compose, kept = read_yaml._compose, {}
+
+    def composed(text: str, name: str) -> object:
+        if (node := kept.get(text)) is None:
+            node = compose(text, name)
+            if len(text) < 4000 and len(kept) < 1000:
+                kept[text] = node
+        return node
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(read_yaml, "_compose", composed)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Line indexes of all tests go to a folder of the session, never to the user's."""
     with pytest.MonkeyPatch.context() as patch:
