@@ -13,7 +13,7 @@ import pytest
 import torch
 from hypothesis.internal.conjecture.providers import HypothesisProvider
 
-from tests import children, suite
+from tests import children, conftest, suite
 from tests.children import run_in_child, server, start_child, wait
 from tests.one_thread import ONE_THREAD
 
@@ -253,3 +253,8 @@ def test_ci_runs_the_command_of_the_readme():
 def test_hypothesis_draws_the_same_examples_whatever_has_been_imported():
     drawn = HypothesisProvider(None)._local_constants
     assert [len(drawn.set_for_type(kind)) for kind in ("integer", "float", "string", "bytes")] == [0] * 4
+
+
+@pytest.mark.slow
+def test_the_characters_that_hypothesis_draws_are_those_that_it_would_find_itself():
+    assert conftest.UTF_8 == conftest.intervals_from_codec("utf-8")
