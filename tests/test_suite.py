@@ -257,4 +257,4 @@ def test_hypothesis_draws_the_same_examples_whatever_has_been_imported():
 
 @pytest.mark.slow
 def test_the_characters_that_hypothesis_draws_are_those_that_it_would_find_itself():
-    assert conftest.UTF_8 == conftest.intervals_from_codec("utf-8")
+    assert conftest.intervals_from_codec("utf-8") == conftest.UTF_8
