@@ -18,7 +18,7 @@ import re
 from abc import ABCMeta
 from collections.abc import Callable, Hashable, Iterator
 from enum import EnumType
-from types import CodeType
+from types import CodeType, UnionType
 from typing import (
     Annotated,
     Any,
@@ -37,10 +37,9 @@ import jaxtyping
 from beartype import beartype
 from beartype.door import is_bearable
 from beartype.roar import BeartypeException
-from torch.compiler import is_compiling
 
 IN_A_SCOPE = jaxtyping.jaxtyped
-FIRST, EVERY = 10, 50
+FIRST, EVERY = 2, 50
 UNLIKE_OTHERS = (
     inspect.CO_VARARGS
     | inspect.CO_VARKEYWORDS
@@ -96,6 +95,8 @@ def decorated(each: Any) -> Any:
 
 def sampled(each: Callable[..., Any]) -> Callable[..., Any]:
     """The function, with its checks in some of its calls."""
+    from torch.compiler import is_compiling  # late: the process that hands tests to others needs no torch
+
     count = _calls.setdefault(each.__code__, [0, 0])
     with_checks: Callable[..., Any] | None = None
     left = 0  # calls to pass on without a look at the count, which is half of the time of most functions
@@ -196,7 +197,8 @@ def refused_result(each: Callable[..., Any], found: Any) -> Any:
 
 def test_of(hint: Any) -> Callable[[Any], bool]:
     """Whether a value is what an annotation says."""
-    if type(hint) in PLAIN_CLASSES and not getattr(hint, "_is_protocol", False):
+    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    if all(type(kind) in PLAIN_CLASSES and not getattr(kind, "_is_protocol", False) for kind in kinds):
         return lambda value: isinstance(value, hint)
     return lambda value: is_bearable(value, hint)
 

@@ -1,13 +1,17 @@
+import inspect
 import json
 import os
 import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_origin
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal import charmap
 from hypothesis.internal.conjecture import providers
+from hypothesis.internal.intervalsets import IntervalSet
 
 from tests.checked_calls import install
 from tests.one_thread import keep_to_one_thread
@@ -29,6 +33,11 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, max_exa
 settings.register_profile("explore", deadline=None, print_blob=True, max_examples=200)
 settings.load_profile("repeatable")
 providers._get_local_constants = lambda: providers._local_constants
+# hypothesis tries to encode each character there is, 4 s in each process where it has not done so before.
+UTF_8 = (IntervalSet([(0, 0xD7FF), (0xE000, 0x10FFFF)]), IntervalSet([]))
+intervals_from_codec = charmap.intervals_from_codec
+if get_origin(inspect.get_annotations(intervals_from_codec)["return"]) is tuple:
+    charmap.intervals_from_codec = lambda name: UTF_8 if name == "utf-8" else intervals_from_codec(name)
 
 # A job in the background of a shell begins with SIGINT ignored, one of nohup with SIGHUP, and both hand this on: tests
 # that interrupt a child would wait for ever.
@@ -45,6 +54,25 @@ def no_wait_for_disks() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: os.fstat(descriptor) and None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def texts_parsed_once() -> Iterator[None]:
+    """Most tests read the same few recipes, and to parse one takes longer than a step of its training."""
+    from trimtab.config import read_yaml  # late: the process that hands tests to others needs no trimtab
+
+    compose, kept = read_yaml._compose, {}
+
+    def composed(text: str, name: str) -> object:
+        if (node := kept.get(text)) is None:
+            node = compose(text, name)
+            if len(text) < 4000 and len(kept) < 1000:
+                kept[text] = node
+        return node
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(read_yaml, "_compose", composed)
         yield
 
 

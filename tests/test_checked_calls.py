@@ -75,6 +75,7 @@ def test_axes_of_one_name_must_be_alike_in_arguments_and_in_the_result():
     assert outer(torch.ones(2), torch.ones(3)).shape == (2, 3)
     with pytest.raises(BeartypeCallHintViolation):
         outer(torch.ones(2, 1), torch.ones(3))
+    begin_test()  # whose first calls are checked
     with pytest.raises(BeartypeCallHintViolation):
         outer(torch.ones(6), torch.ones(3))
 
@@ -213,6 +214,7 @@ def test_classes_methods_properties_and_generators_are_checked():
         lambda: Point(0).place,
         lambda: Point(1).inside("1").__enter__(),
     ):
+        begin_test()  # whose first calls are checked
         with pytest.raises(BeartypeCallHintViolation):
             wrong()
 
@@ -229,5 +231,6 @@ def test_functions_classes_and_methods_of_trimtab_are_checked(tmp_path, pytestco
         lambda: parts.stepper.objective("pack"),  # defined inside another function
         lambda: parts.learning_rate.at(3),
     ):
+        begin_test()  # whose first calls are checked
         with pytest.raises(BeartypeCallHintViolation):
             wrong()

@@ -13,7 +13,7 @@ import pytest
 import torch
 from hypothesis.internal.conjecture.providers import HypothesisProvider
 
-from tests import children, suite
+from tests import children, conftest, suite
 from tests.children import run_in_child, server, start_child, wait
 from tests.one_thread import ONE_THREAD
 
@@ -86,9 +86,9 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("hang", HANGS)
 def test_a_test_that_hangs_fails_with_its_stacks_and_ends_the_run(folder: Path, hang: str, processes: str):
     (folder / "tests" / "test_hanging.py").write_text(HANGS[hang])
-    ended = run_pytest(folder, "-n", processes, "-o", "timeout=1")
-    said = ended.stdout + ended.stderr
-    assert ended.returncode == 1, said
+    # One that dies is not replaced, since there is nothing left to run.
+    code, said = pytest_in_a_child(folder, "-n", processes, "-o", "timeout=1", "--max-worker-restart", "0")
+    assert code == 1, said
     assert re.search(r'test_hanging\.py", line \d+.* in test_hangs', said), said
     if processes != "0":
         assert "crashed while running 'tests/test_hanging.py::test_hangs'" in said
@@ -253,3 +253,8 @@ def test_ci_runs_the_command_of_the_readme():
 def test_hypothesis_draws_the_same_examples_whatever_has_been_imported():
     drawn = HypothesisProvider(None)._local_constants
     assert [len(drawn.set_for_type(kind)) for kind in ("integer", "float", "string", "bytes")] == [0] * 4
+
+
+@pytest.mark.slow
+def test_the_characters_that_hypothesis_draws_are_those_that_it_would_find_itself():
+    assert conftest.intervals_from_codec("utf-8") == conftest.UTF_8

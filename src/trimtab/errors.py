@@ -6,7 +6,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 
 
 def one_line(text: str) -> str:
@@ -172,6 +171,8 @@ def reading(path: Path | str) -> Generator[None, None, None]:
 
 def unreadable(error: OSError, path: Path | str) -> InputError:
     """An InputError for what the operating system does not let be read: `path`, or what lies in it."""
+    from shlex import quote  # late: `trimtab check` of one file hardly ever needs it
+
     denied = isinstance(error, PermissionError)
     return input_error(
         f"{path}: cannot be read",

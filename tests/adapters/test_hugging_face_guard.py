@@ -1,15 +1,15 @@
 import json
 import math
+from importlib.util import find_spec
 
 import pytest
 import torch
 
-transformers = pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
+from trimtab.errors import InputError
+from trimtab.guard import Guard, OutlierRule
 
-from trimtab.adapters.hugging_face_guard import GUARD_FILE, guard_trainer  # noqa: E402
-from trimtab.errors import InputError  # noqa: E402
-from trimtab.guard import Guard, OutlierRule  # noqa: E402
+pytestmark = pytest.mark.skipif(find_spec("accelerate") is None, reason="needs transformers and accelerate")
+transformers = pytest.importorskip("transformers")
 
 POISON_AT = 40
 """The step whose examples make it go wrong; in order."""
@@ -25,6 +25,14 @@ class Line(torch.nn.Module):
 
     def forward(self, x, y, factor, labels=None):
         return {"loss": ((self.map(x).squeeze(-1) - y) ** 2 * factor).mean()}
+
+
+@pytest.fixture(scope="module")
+def guard_trainer():
+    """Imported late: processes that run other tests need not spend the seconds that the Trainer takes."""
+    from trimtab.adapters.hugging_face_guard import guard_trainer
+
+    return guard_trainer
 
 
 def examples(count: int, factor: float) -> list[dict]:
@@ -66,14 +74,14 @@ def trainer(folder, factor: float, *, steps: int = 80, accumulation: int = 1, ca
     )
 
 
-class Snapshots(transformers.TrainerCallback):
-    """The weights before and after each call of the optimizer."""
+def snapshots(after):
+    """A callback that puts the weights after each call of the optimizer into a list."""
 
-    def __init__(self):
-        self.after = []
+    class Snapshots(transformers.TrainerCallback):
+        def on_optimizer_step(self, args, state, control, model=None, **kwargs):
+            after.append([weight.detach().clone() for weight in model.parameters()])
 
-    def on_optimizer_step(self, args, state, control, model=None, **kwargs):
-        self.after.append([weight.detach().clone() for weight in model.parameters()])
+    return Snapshots()
 
 
 def small_guard() -> Guard:
@@ -82,16 +90,14 @@ def small_guard() -> Guard:
 
 @pytest.mark.quick("nan", "1000000.0")
 @pytest.mark.parametrize("factor", [math.nan, math.inf, 1e6])
-def test_a_poisoned_step_changes_no_weight_and_the_run_goes_on(tmp_path, factor):
-    seen, told = Snapshots(), []
-    guarded = trainer(tmp_path, factor, callbacks=[seen])
+def test_a_poisoned_step_changes_no_weight_and_the_run_goes_on(tmp_path, factor, guard_trainer):
+    weights, told = [], []
+    guarded = trainer(tmp_path, factor, callbacks=[snapshots(weights)])
     guard_trainer(guarded, small_guard(), tell=told.append)
     guarded.train()
-    before, after = seen.after[POISON_AT - 1], seen.after[POISON_AT]
+    before, after = weights[POISON_AT - 1 : POISON_AT + 1]
     assert all(torch.equal(one, other) for one, other in zip(before, after, strict=True))
-    assert not all(
-        torch.equal(one, other) for one, other in zip(after, seen.after[POISON_AT + 1], strict=True)
-    )
+    assert not all(torch.equal(one, other) for one, other in zip(after, weights[POISON_AT + 1], strict=True))
     assert all(torch.isfinite(weight).all() for weight in guarded.model.parameters())
     assert [finding.code for finding in told] == ["S901" if not math.isfinite(factor) else "S902"]
 
@@ -103,7 +109,7 @@ def test_without_the_guard_the_same_step_spoils_the_weights(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_healthy_run_is_the_same_with_and_without_the_guard(tmp_path):
+def test_a_healthy_run_is_the_same_with_and_without_the_guard(tmp_path, guard_trainer):
     weights = []
     for name in ("plain", "guarded"):
         run = trainer(tmp_path / name, 1.0, accumulation=2)
@@ -117,11 +123,11 @@ def test_a_healthy_run_is_the_same_with_and_without_the_guard(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_resumed_run_goes_on_with_the_saved_guard(tmp_path):
+def test_a_resumed_run_goes_on_with_the_saved_guard(tmp_path, guard_trainer):
     first = trainer(tmp_path, 1.0, save_steps=30, steps=60)
     guard_trainer(first, small_guard())
     first.train()
-    saved = json.loads((tmp_path / "checkpoint-30" / GUARD_FILE).read_text())
+    saved = json.loads((tmp_path / "checkpoint-30" / "guard.json").read_text())
     assert len(saved["outliers"]["losses"]) == 30
     again = trainer(tmp_path, 1.0, save_steps=1000, steps=60)
     guard = guard_trainer(again, small_guard())
@@ -129,7 +135,7 @@ def test_a_resumed_run_goes_on_with_the_saved_guard(tmp_path):
     assert guard.budget.steps == 60
 
 
-def test_a_run_that_is_refused_all_the_time_is_stopped(tmp_path):
+def test_a_run_that_is_refused_all_the_time_is_stopped(tmp_path, guard_trainer):
     run = trainer(tmp_path, 1.0, steps=80)
     guard = small_guard()
     guard.budget.window = 100
@@ -140,7 +146,7 @@ def test_a_run_that_is_refused_all_the_time_is_stopped(tmp_path):
     assert run.state.global_step == 6
 
 
-def test_a_run_that_clips_nothing_is_guarded_too(tmp_path, monkeypatch):
+def test_a_run_that_clips_nothing_is_guarded_too(tmp_path, monkeypatch, guard_trainer):
     # transformers 4 measures no norm then, and 5 does.
     monkeypatch.setattr(transformers.Trainer, "_get_grad_norm", lambda *args, **kwargs: None, raising=False)
     told = []
@@ -151,7 +157,7 @@ def test_a_run_that_clips_nothing_is_guarded_too(tmp_path, monkeypatch):
     assert all(torch.isfinite(weight).all() for weight in run.model.parameters())
 
 
-def test_a_checkpoint_of_another_folder_brings_its_guard(tmp_path):
+def test_a_checkpoint_of_another_folder_brings_its_guard(tmp_path, guard_trainer):
     first = trainer(tmp_path / "first", 1.0, save_steps=20, steps=20)
     guard_trainer(first, small_guard())
     first.train()
@@ -162,7 +168,7 @@ def test_a_checkpoint_of_another_folder_brings_its_guard(tmp_path):
     json.dumps(guard.to_dict(), allow_nan=False)
 
 
-def test_a_checkpoint_without_a_guard_is_said(tmp_path, caplog):
+def test_a_checkpoint_without_a_guard_is_said(tmp_path, caplog, guard_trainer):
     first = trainer(tmp_path, 1.0, save_steps=4, steps=4)
     first.train()
     again = trainer(tmp_path, 1.0, steps=6)
@@ -179,7 +185,7 @@ class Scaler:
         self.updated += 1
 
 
-def test_a_loss_scaler_is_updated_in_a_refused_step_so_that_the_next_can_be_unscaled(tmp_path):
+def test_a_loss_scaler_is_updated_in_a_refused_step_so_that_the_next_can_be_unscaled(tmp_path, guard_trainer):
     scaler, run = Scaler(), trainer(tmp_path, 1.0)
     guard_trainer(run)
     watch = next(each for each in run.callback_handler.callbacks if hasattr(each, "guard"))
@@ -194,7 +200,7 @@ def test_a_loss_scaler_is_updated_in_a_refused_step_so_that_the_next_can_be_unsc
     assert (scaler.updated, stepped) == (1, [1])
 
 
-def test_a_trainer_has_one_guard_and_an_engine_that_lets_it_judge(tmp_path, monkeypatch):
+def test_a_trainer_has_one_guard_and_an_engine_that_lets_it_judge(tmp_path, monkeypatch, guard_trainer):
     run = trainer(tmp_path, 1.0)
     guard = guard_trainer(run)
     with pytest.raises(InputError, match="is guarded already"):

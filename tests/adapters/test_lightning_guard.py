@@ -1,21 +1,27 @@
+from importlib import import_module
 from itertools import pairwise
 
 import pytest
 import torch
 
-lightning = pytest.importorskip("lightning")
-
-from tests.loops.noisy_lightning import fitted  # noqa: E402
-from trimtab.adapters.lightning_guard import GuardCallback  # noqa: E402
-from trimtab.errors import InputError  # noqa: E402
-from trimtab.guard import Guard, OutlierRule  # noqa: E402
+from trimtab.errors import InputError
+from trimtab.guard import Guard, OutlierRule
 
 RULE = OutlierRule(window=16, active_from=8)
 NOISE_AT = 14
 
 
+@pytest.fixture(scope="module")
+def adapter():
+    """Imported late: processes that run other tests need not spend the time that Lightning takes."""
+    pytest.importorskip("lightning")
+    return import_module("trimtab.adapters.lightning_guard")
+
+
 @pytest.mark.parametrize("accumulation", [1, 2])
-def test_a_step_with_an_outlying_loss_changes_no_weight_and_the_run_goes_on(accumulation):
+def test_a_step_with_an_outlying_loss_changes_no_weight_and_the_run_goes_on(accumulation, adapter):
+    from tests.loops.noisy_lightning import fitted
+
     steps = 20 * accumulation
     module, guard, told = fitted(
         rank=1,
@@ -32,10 +38,10 @@ def test_a_step_with_an_outlying_loss_changes_no_weight_and_the_run_goes_on(accu
     assert [step + 1 for step, each in enumerate(moved) if not each] == [NOISE_AT]
 
 
-def test_a_run_is_stopped_when_too_many_steps_are_refused():
+def test_a_run_is_stopped_when_too_many_steps_are_refused(adapter):
     guard = Guard(RULE)
     guard.budget.window = 100
-    callback = GuardCallback(guard, tell=lambda finding: None)
+    callback = adapter.GuardCallback(guard, tell=lambda finding: None)
     callback.on_train_start(Loop(1), None)
     parameter = torch.nn.Parameter(torch.ones(2))
     loop, optimizer = Loop(1), torch.optim.SGD([parameter], 1.0)
@@ -47,23 +53,23 @@ def test_a_run_is_stopped_when_too_many_steps_are_refused():
     assert loop.should_stop
 
 
-def test_the_state_of_the_guard_goes_through_a_checkpoint():
-    first, second = GuardCallback(Guard(RULE)), GuardCallback(Guard(RULE))
+def test_the_state_of_the_guard_goes_through_a_checkpoint(adapter):
+    first, second = adapter.GuardCallback(Guard(RULE)), adapter.GuardCallback(Guard(RULE))
     first.guard.judge(1.0, 2.0)
     second.load_state_dict(first.state_dict())
     assert second.guard.to_dict() == first.guard.to_dict()
 
 
-def test_wrong_calls_are_named():
+def test_wrong_calls_are_named(adapter):
     init = getattr(
-        GuardCallback.__init__, "__wrapped__", GuardCallback.__init__
+        adapter.GuardCallback.__init__, "__wrapped__", adapter.GuardCallback.__init__
     )  # without the checks of types
     with pytest.raises(InputError, match="GuardCallback: tell: is no function"):
-        init(GuardCallback(), tell="print")
+        init(adapter.GuardCallback(), tell="print")
     with pytest.raises(AttributeError, match="guard_trainer"):
-        GuardCallback().on_init_end(None)
+        adapter.GuardCallback().on_init_end(None)
     with pytest.raises(AttributeError, match="no attribute 'gaurd'"):
-        GuardCallback().gaurd  # noqa: B018
+        adapter.GuardCallback().gaurd  # noqa: B018
 
 
 class Loop:
@@ -79,6 +85,6 @@ class Loop:
 @pytest.mark.parametrize(
     ("loop", "said"), [(Loop(2), "2 optimizers"), (Loop(1, "DeepSpeedStrategy"), "DeepSpeedStrategy")]
 )
-def test_what_it_cannot_guard_is_refused(loop, said):
+def test_what_it_cannot_guard_is_refused(loop, said, adapter):
     with pytest.raises(InputError, match=said):
-        GuardCallback().on_train_start(loop, None)
+        adapter.GuardCallback().on_train_start(loop, None)

@@ -3,6 +3,8 @@
 import random
 import re
 from collections import Counter
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -106,18 +108,21 @@ def is_whole_or_part(piece: bytes) -> bool:
     try:
         piece.decode()
     except UnicodeDecodeError:
-        return piece in PARTS
+        return piece in parts()
     return True
 
 
-PARTS = {
-    code[first:stop]
-    for code in (
-        chr(each).encode() for each in (*range(0x80, 0x3100), *range(0x4E00, 0x9FFF), *range(0xFF00, 0xFFEF))
-    )
-    for first in range(len(code))
-    for stop in range(first + 1, len(code) + 1)
-}
+@cache
+def parts() -> set[bytes]:
+    """What stands inside of a character of several bytes, or is one."""
+    ranges = range(0x80, 0x3100), range(0x4E00, 0x9FFF), range(0xFF00, 0xFFEF)
+    codes = [chr(each).encode() for each in chain(*ranges)]
+    return {
+        code[first:stop]
+        for code in codes
+        for first in range(len(code))
+        for stop in range(first + 1, len(code) + 1)
+    }
 
 
 def test_superwords_cross_spaces_and_subwords_do_not(trained: Merges) -> None:

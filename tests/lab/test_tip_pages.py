@@ -1,30 +1,36 @@
 from pathlib import Path
 
-from tests.for_each import for_each
+import pytest
+
 from tests.lab.laboratory import written
 from trimtab.checks.say.tips import SEEDS, all_tips
 from trimtab.lab.tip_pages import FOLDER, LIST, tip_pages
 
 ROOT = Path(__file__).parents[2]
-PAGES = tip_pages(ROOT / "experiments")
 
 
-@for_each("name", PAGES)
-def test_the_pages_in_docs_are_those_of_the_tips(name):
-    assert (ROOT / name).read_text(encoding="utf-8") == PAGES[name], "run python tools/write_pages.py"
+@pytest.fixture(scope="module")
+def pages():
+    return tip_pages(ROOT / "experiments")
 
 
-def test_each_tip_stands_on_the_page_of_its_document():
+def test_the_pages_in_docs_are_those_of_the_tips(pages):
+    assert pages
+    for name, page in pages.items():
+        assert (ROOT / name).read_text(encoding="utf-8") == page, f"{name}: run python tools/write_pages.py"
+
+
+def test_each_tip_stands_on_the_page_of_its_document(pages):
     for tip in all_tips():
-        assert f"| {tip.id} | {tip.claim} |" in PAGES[f"{FOLDER}/{tip.id[:2]}.md"]
-    assert [seed for seed in SEEDS if f"(tips/{seed}.md)" not in PAGES[LIST]] == []
+        assert f"| {tip.id} | {tip.claim} |" in pages[f"{FOLDER}/{tip.id[:2]}.md"]
+    assert [seed for seed in SEEDS if f"(tips/{seed}.md)" not in pages[LIST]] == []
 
 
-def test_a_tip_leads_to_rules_findings_of_a_run_and_verdicts():
-    pages = "\n".join(PAGES.values())
-    assert "[S123](../rules/S123.md)" in pages
-    assert "[E901](../rules/E901.md)" in pages
-    assert "[dropout](../lab.md#dropout): **refuted**" in pages
+def test_a_tip_leads_to_rules_findings_of_a_run_and_verdicts(pages):
+    text = "\n".join(pages.values())
+    assert "[S123](../rules/S123.md)" in text
+    assert "[E901](../rules/E901.md)" in text
+    assert "[dropout](../lab.md#dropout): **refuted**" in text
 
 
 def test_an_experiment_without_a_result_has_no_verdict(tmp_path):

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from trimtab.checks.ignored import Ignored
 from trimtab.checks.read.document import SUFFIXES
 from trimtab.checks.read.limits import MAX_BYTES
 from trimtab.checks.record import record
@@ -112,6 +111,8 @@ def _near(path: str) -> str:
 
 
 def _inside(top: Path) -> Iterator[Found]:
+    from trimtab.checks.ignored import Ignored  # late: only folders have something to ignore
+
     waiting = [(top, Ignored.above(top), 0)]
     while waiting:
         folder, ignored, depth = waiting.pop()

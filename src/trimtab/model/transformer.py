@@ -14,7 +14,6 @@ from trimtab.model.attention import Kernel
 from trimtab.model.four_bit import four_bit_maps
 from trimtab.model.layer_settings import WidthSettings
 from trimtab.model.positions.kind import Positions
-from trimtab.model.positions.shift import shifted_positions
 from trimtab.model.recompute import Recompute, layer_output, set_feed_forward
 from trimtab.model.roles import role_in
 from trimtab.types import Stream
@@ -139,3 +138,14 @@ def inductor_options(norm: Literal["layer", "rms"]) -> dict[str, bool]:
 
     known = hasattr(inductor.triton, "mix_order_reduction")
     return {"triton.mix_order_reduction": False} if norm == "layer" and known else {}
+
+
+def shifted_positions(stream: Stream, *, most: int) -> Int[Tensor, "tokens"]:
+    """Shifted absolute positions (SHAPE): the positions of a stream's tokens, with a number from 0 to `most` added to
+    all of each segment. It is drawn from the generator of the device, which a step seeds as for dropout.
+
+    Source: Kiyono et al. 2021, arXiv 2109.05644, section 3.
+    """
+    segments = stream.cu_seqlens.shape[0] - 1
+    offsets = torch.randint(0, most + 1, (segments,), device=stream.positions.device)
+    return stream.positions + offsets[stream.segments]

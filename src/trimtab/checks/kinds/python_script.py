@@ -7,7 +7,6 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import Call, Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.keytable import Key, KeyTable
-from trimtab.checks.kinds import shell_launch
 from trimtab.checks.kinds.concept_map import Told, put
 from trimtab.checks.kinds.deepspeed import deepspeed_run
 from trimtab.checks.kinds.huggingface.loading import name_quantized_adapter
@@ -61,7 +60,11 @@ def recognises(document: Document) -> bool:
     """A call in a script that uses one of the libraries of the field; whether it trains is for `trains` to say. Of a
     notebook a command that trains is enough."""
     uses = bool(document.imports & LIBRARIES) and bool(document.calls)
-    return uses or (bool(document.commands) and shell_launch.recognises(commands_of(document)))
+    if uses or not document.commands:
+        return uses
+    from trimtab.checks.kinds import shell_launch  # late: few scripts start commands
+
+    return shell_launch.recognises(commands_of(document))
 
 
 def commands_of(document: Document) -> Document:
@@ -80,7 +83,11 @@ def trains(document: Document) -> bool:
 def describe(document: Document, surroundings: Surroundings) -> list[Description]:
     """As many descriptions as there are configurations, each with the model and the loop of the whole script; then
     those of the commands in a notebook."""
-    launched = shell_launch.describe(commands_of(document), surroundings) if document.commands else []
+    launched: list[Description] = []
+    if document.commands:
+        from trimtab.checks.kinds import shell_launch  # late: few scripts start commands
+
+        launched = shell_launch.describe(commands_of(document), surroundings)
     if not document.imports & LIBRARIES:
         return launched
     return [*_own_runs(document, surroundings), *launched]

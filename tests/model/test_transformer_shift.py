@@ -14,8 +14,8 @@ from trimtab.fit.native import native_shape
 from trimtab.fit.vocabulary import Vocabulary
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.model.positions.shift import shifted_positions
 from trimtab.model.text_model import build_model
+from trimtab.model.transformer import shifted_positions
 
 ROWS = [[5] * 4, [6] * 7, [7] * 2]
 SIZES = {"dim": 32, "heads": 2, "layers": 1, "feed_forward": 48, "dropout": 0.0}
