@@ -25,7 +25,7 @@ def test_a_sink_is_named_by_its_token():
 
 def test_attention_on_nothing_in_particular_is_spread_by_how_often_a_token_occurs():
     found = shares_of_tokens([received([])], IDS, BOUNDS)
-    assert list(found)[0] in ("2", "3", "20")
+    assert next(iter(found)) in ("2", "3", "20")
     assert found["2"] == pytest.approx((1 / 10 + 1 / 12) / 2, rel=1e-4)
     assert found["20"] == pytest.approx(found["2"], rel=1e-4)
 

@@ -10,8 +10,8 @@ MOST_LAYERS, MOST_TENSORS = 300, 400
 TABLES = {
     "distinct_by_depth": (
         "Distinct vectors by depth",
-        "The norm of what each layer gave on without the mean of its tokens, as a share of the whole: 0 where all tokens "
-        "have the same vector.",
+        "The norm of what each layer gave on without the mean of its tokens, as a share of the whole: 0 where all "
+        "tokens have the same vector.",
     ),
     "gradient_rms": (
         "Gradient by tensor",

@@ -118,7 +118,9 @@ def watching(
     middle one: the forward pass is one that is made anyway. The list holds one record afterwards, or none if
     no sentence was read.
 
-    `vocabulary` spells the tokens that are named. The first batches may hold the shortest sentences of the set, and the last the longest. A model that has no blocks
+    `vocabulary` spells the tokens that are named.
+
+    The first batches may hold the shortest sentences of the set, and the last the longest. A model that has no blocks
     of this package is not looked at.
     """
     found: list[ActivationStatistics] = []

@@ -6,6 +6,7 @@ context of another text shows it, where leaving it out would give the model an i
 """
 
 from dataclasses import replace
+from itertools import pairwise
 
 import torch
 from jaxtyping import Int
@@ -68,7 +69,7 @@ def other_contexts(stream: Stream, *, rows: int, separator: int) -> Stream:
     """The segments with what lies before their last separator taken from the next segment's, repeated or cut to the
     same length, so that the line itself keeps its place."""
     bounds = stream.cu_seqlens.tolist()
-    texts = [stream.ids[start:stop] for start, stop in zip(bounds[:rows], bounds[1 : rows + 1], strict=True)]
+    texts = [stream.ids[start:stop] for start, stop in pairwise(bounds[: rows + 1])]
     lengths = [last_place(text, separator) for text in texts]
     ids = stream.ids.clone()
     for row, length in enumerate(lengths):
