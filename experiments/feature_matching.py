@@ -3,8 +3,8 @@
     pip install ".[train]"
     python experiments/feature_matching.py
 
-For each seed a teacher of 3 layers trains on the English-German messages of the demo's sample. Two students of one layer
-and half its width train for half as many steps on the same batches with the same tokenizer, one of them with
+For each seed a teacher of 3 layers trains on the English-German messages of the demo's sample. Two students of one
+layer and half its width train for half as many steps on the same batches with the same tokenizer, one of them with
 `loss.feature_matching`. The score is the loss on the sample's validation set, in nats per target token.
 """
 
