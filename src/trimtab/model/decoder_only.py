@@ -11,6 +11,7 @@ from trimtab.config.decoder_model import DecoderModel
 from trimtab.model.attention_choice import rows_are_faster
 from trimtab.model.block import DecoderBlock
 from trimtab.model.decoder_init import first_std, init_decoder
+from trimtab.model.experts import count_real
 from trimtab.model.neftune import with_noise
 from trimtab.model.norm import zero_gains
 from trimtab.model.positions.build import Sizes, build_positions
@@ -68,6 +69,8 @@ class DecoderOnly(Transformer):
 
     def forward(self, pack: PackedBatch) -> Float[Tensor, "target_tokens dim"]:
         """The hidden vector from which each label is predicted, `output_matrix @ hidden` being its logits."""
+        if self.config.experts is not None:
+            count_real(self, pack)
         return self.decode(pack.target)
 
     def decode(self, stream: Stream) -> Float[Tensor, "tokens dim"]:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from trimtab.config.model import ModelConfig
 from trimtab.model.block import DecoderBlock, EncoderBlock, Source
 from trimtab.model.encoder_mix import EncoderMix, side_by_side
+from trimtab.model.experts import count_real
 from trimtab.model.init import init_weights
 from trimtab.model.norm import zero_gains
 from trimtab.model.positions.build import Sizes, build_positions
@@ -76,6 +77,8 @@ class EncoderDecoder(Transformer):
     def forward(self, pack: PackedBatch) -> Float[Tensor, "target_tokens dim"]:
         """The hidden vector from which each label is predicted, `output_matrix @ hidden` being its logits."""
         source, target = (sequence_layout(each, padded=self.padded) for each in (pack.source, pack.target))
+        if self.config.experts is not None:
+            count_real(self, pack)
         return self.decode(pack.target, self.encode(pack.source, source), target, source)
 
     def encode(self, stream: Stream, layout: SequenceLayout) -> Float[Tensor, "source_tokens width"]:
