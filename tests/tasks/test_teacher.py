@@ -7,7 +7,6 @@ import trimtab
 from tests.model.test_encoder_decoder import SOURCES, TARGETS, build
 from tests.small_run import small_recipe
 from tests.streams import pack_of
-from trimtab.config.load import load_recipe
 from trimtab.config.loss import CrossEntropyLoss, FeatureMatching
 from trimtab.errors import InputError
 from trimtab.loss.build import build_loss
@@ -60,18 +59,6 @@ def test_an_evaluation_is_not_matched():
     model = build().eval()
     loss = loss_with(model, build(dim=64, layers=1))
     assert torch.equal(loss(model, PACK).objective, OutputMatrixLoss(loss.loss)(model, PACK).objective)
-
-
-def test_tasks_and_models_without_a_vector_for_each_target_are_refused(tmp_path):
-    changes = {"loss.feature_matching": {"teacher": "runs/teacher"}, "task": "classification"}
-    changes |= {
-        "model": {"kind": "encoder", "preset": "tiny"},
-        "evaluate.metrics": None,
-        "step.tokens_per_step": None,
-    }
-    with pytest.raises(InputError, match="one vector for each target") as found:
-        load_recipe(small_recipe(tmp_path, **changes))
-    assert "loss.feature_matching" in str(found.value)
 
 
 @pytest.mark.slow

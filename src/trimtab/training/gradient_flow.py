@@ -19,10 +19,14 @@ def gradient_flow(model: nn.Module, batch: object) -> dict[str, float]:
     Gradients in `.grad` stay as they are. Empty for other models and for a batch without labels, and on a GPU where
     memory for a second set of gradients is not free.
     """
-    if not isinstance(model, EncoderDecoder | DecoderOnly) or not isinstance(batch, PackedBatch):
-        return {}
-    if not bool((batch.labels != IGNORE).any()):
-        return {}
+    match model, batch:
+        case (EncoderDecoder() | DecoderOnly(), PackedBatch()) if bool((batch.labels != IGNORE).any()):
+            return _gradient_flow(model, batch)
+        case _:
+            return {}
+
+
+def _gradient_flow(model: EncoderDecoder | DecoderOnly, batch: PackedBatch) -> dict[str, float]:
     weights = {name: each for name, each in model.named_parameters() if each.requires_grad and each.numel()}
     if not weights or not has_room(weights):
         return {}
