@@ -19,7 +19,7 @@ WRAPPER, LAYERS = "TransformerWrapper", "AttentionLayers"
 PREFIXES = {"cross_attn_": "Attention", "attn_": "Attention", "ff_": "FeedForward"}
 """Prefixes of the options that each sub-layer takes, with its class."""
 
-REFUSED = {
+REFUSED: Mapping[str, Mapping[str, str]] = {
     "the recipe sets it": {
         "dim": "model.dim", "depth": "model.layers", "heads": "model.heads", "tie_embedding": "model.tie_embeddings",
         "num_tokens": "data.tokenizer.vocabulary_size", "max_seq_len": "data.max_tokens",
