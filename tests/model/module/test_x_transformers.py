@@ -249,4 +249,4 @@ def test_a_language_model_trains_and_generates(tmp_path):
     model = x_model(layers=1, tie_embeddings=True, options={"num_memory_tokens": 2}).model_dump()
     run = trimtab.train(language_recipe(tmp_path, model=model, length="10 steps"), out=tmp_path / "run").run
     (text,) = trimtab.generate(run, ["one"], max_tokens=5)
-    assert text.texts
+    assert 0 < text.num_tokens <= 5
