@@ -45,7 +45,7 @@ def test_the_distance_is_added_once_for_each_target_and_falls_by_its_gradient(di
     )
     added = found.objective - OutputMatrixLoss(loss.loss)(model, PACK).objective
     torch.testing.assert_close(added, 3.0 * apart[PACK.labels != IGNORE].sum(), atol=1e-3, rtol=1e-4)
-    optimizer, first = torch.optim.Adam(model.parameters(), lr=3e-3), float(apart.sum())
+    optimizer, first = torch.optim.Adam(model.parameters(), lr=3e-3), float(apart.detach().sum())
     for _ in range(5):
         optimizer.zero_grad()
         loss(model, PACK).objective.backward()

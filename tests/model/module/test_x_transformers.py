@@ -37,7 +37,6 @@ PARTS = [
     ({"activation": "silu"}, {"ff_swish": True}),
     ({"heads": 4, "kv_heads": 2}, {"attn_kv_heads": 2, "attn_dim_head": 8}),
 ]
-QUICK = [PARTS[1], PARTS[3]]
 
 
 def x_model(**changes):
@@ -149,11 +148,6 @@ def equal_by_equal_weights(changes, options):
     batch = documents(ROWS)
     # RMSNorm of x-transformers adds nothing before the root.
     torch.testing.assert_close(theirs(batch), own(batch), rtol=1e-3, atol=1e-3)
-
-
-@for_each("part", QUICK)
-def test_x_transformers_computes_what_our_parts_compute(part):
-    equal_by_equal_weights(*part)
 
 
 @pytest.mark.slow
