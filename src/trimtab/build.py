@@ -133,7 +133,7 @@ def build(
             torch._functorch.config.donated_buffer = False  # a graph that is kept for a second backward pass
         model.compile_blocks()
     objective = TrainingModule(model, loss, precision=precision, device=device)
-    sharding = divided(objective) if sharded else None
+    sharding = shard_objective(objective) if sharded else None
     stepper = build_stepper(recipe, objective, clock=clock, ranks=ranks, sharding=sharding)
     if graphed:
         stepper.graphs = StepGraphs(device=device, variant=lambda: loss.truncating, ranks=ranks)
@@ -157,7 +157,7 @@ def build(
     )
 
 
-def divided(objective: TrainingModule) -> Sharding:
+def shard_objective(objective: TrainingModule) -> Sharding:
     """Shards the model of an objective across all ranks."""
     model: Any = objective.model
     sharding = shard(

@@ -120,3 +120,8 @@ def test_the_decoder_may_go_without_positions_or_have_its_own():
     assert model(preset="tiny", positions="rotary").target_positions == "rotary"
     own = {"dim": 10, "heads": 2, "layers": 1, "feed_forward": 8, "decoder_positions": "rotary"}
     assert "rotary needs an even head size" in refused(**own)
+
+
+def test_the_earlier_name_of_a_linear_mix_is_read():
+    model = EncoderDecoderModel.model_validate({"preset": "tiny", "encoder_mix": "free"})
+    assert model.encoder_mix == "linear"

@@ -254,7 +254,7 @@ def test_modular_models_have_as_many_parameters(changes):
         ({"positions": "sinusoidal+shaw"}, "positions: shaw"),
         ({"norm_position": "none", "rezero": True}, "norm_position: none and rezero: true"),
         ({"experts": {"count": 4}, "registers": 2}, "experts and registers"),
-        ({"encoder_mix": "free"}, "encoder_mix"),
+        ({"encoder_mix": "linear"}, "encoder_mix"),
     ],
     ids=str,
 )

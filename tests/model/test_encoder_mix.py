@@ -13,7 +13,7 @@ def test_all_weight_on_the_last_layer_is_a_decoder_that_reads_the_last_layer():
     torch.testing.assert_close(logits(mixed, SOURCES, TARGETS), logits(plain, SOURCES, TARGETS))
 
 
-@pytest.mark.parametrize("kind", ["softmax", "free"])
+@pytest.mark.parametrize("kind", ["softmax", "linear"])
 def test_a_mix_is_the_weighted_sum_of_what_lies_side_by_side(kind):
     mix, norm = EncoderMix(layers=2, kind=kind), torch.nn.LayerNorm(8)
     outputs = [torch.randn(5, 8) for _ in range(3)]
@@ -36,7 +36,7 @@ def test_each_decoder_layer_says_how_much_it_reads_of_each_encoder_layer():
 
 
 def test_the_other_weights_begin_as_without_a_mix():
-    plain, mixed = (dict(build(encoder_mix=kind).named_parameters()) for kind in ("last", "free"))
+    plain, mixed = (dict(build(encoder_mix=kind).named_parameters()) for kind in ("last", "linear"))
     assert plain.keys() < mixed.keys()
     assert all(torch.equal(mixed[name], weight) for name, weight in plain.items())
-    assert {build(encoder_mix="free").role_of(name) for name in mixed.keys() - plain.keys()} == {"vector"}
+    assert {build(encoder_mix="linear").role_of(name) for name in mixed.keys() - plain.keys()} == {"vector"}

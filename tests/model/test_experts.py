@@ -1,5 +1,7 @@
 """A mixture of experts against the sum over experts, written out token by token."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -16,6 +18,7 @@ from trimtab.model.experts import (
     router_losses,
 )
 from trimtab.model.feed_forward import FeedForward, activated
+from trimtab.types import IGNORE
 
 
 def built(*, activation="relu", **experts):
@@ -111,6 +114,28 @@ def test_routers_add_to_the_objective_in_training_alone():
     model.eval()(pack)
     assert router_losses(model) is None
     assert router_losses(build()) is None
+
+
+def test_tokens_that_fill_a_pack_up_change_no_router_loss_and_no_load():
+    model, pack = build(experts={"count": 4}), pack_of(SOURCES, TARGETS)
+    rows = [*SOURCES, [70, 71, 72, 73, 74, 75, 76, 3]], [*TARGETS, [80, 81, 82, 83, 84, 85, 3]]
+    filled = pack_of(*rows)
+    labels = filled.labels.clone()
+    labels[-7:] = IGNORE
+    filled = replace(filled, labels=labels, num_segments=3)
+    losses, loads = [], []
+    for each in (pack, filled):
+        model.train()(each)
+        losses.append(router_losses(model))
+        model.eval()(each)
+        loads.append(expert_loads(model))
+    torch.testing.assert_close(*losses)
+    assert loads[0] == pytest.approx(loads[1])
+    model.train()(pack_of(*rows))
+    assert abs(float(router_losses(model) - losses[0])) > 1e-5
+    blank = model.train()(pack.blank())
+    assert torch.isfinite(blank).all()
+    assert router_losses(model).item() == 0.0
 
 
 @pytest.mark.slow

@@ -3,12 +3,12 @@ import torch
 from tests.model.test_encoder_decoder import SOURCES, TARGETS, build, logits
 from tests.streams import stream_of
 from trimtab.model.sequence_layout import sequence_layout
-from trimtab.model.source_registers import widened, with_registers
+from trimtab.model.source_registers import with_register_slots, with_registers
 
 
 def test_each_segment_begins_with_the_registers_and_goes_on_with_its_tokens():
     stream = stream_of([[4, 5, 3], [], [6, 3]], max_seqlen=4)
-    places = widened(stream, 2)
+    places = with_register_slots(stream, 2)
     x, vectors = torch.arange(1.0, 6.0)[:, None], torch.tensor([[-1.0], [-2.0]])
     found = with_registers(x, vectors, places)[:, 0].tolist()
     assert found == [-1, -2, 1, 2, 3, -1, -2, -1, -2, 4, 5]

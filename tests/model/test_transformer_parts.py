@@ -34,7 +34,7 @@ FEW_TRANSLATORS = [
         "positions": "learned+rotary_qkv",
         "norm_position": "sandwich",
         "norm": "rms",
-        "encoder_mix": "free",
+        "encoder_mix": "linear",
         "registers": 3,
     },
 ]

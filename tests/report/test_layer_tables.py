@@ -12,6 +12,24 @@ def test_layers_and_tensors_have_bars_and_what_is_out_of_range_is_marked(tmp_pat
     assert [(each.name, each.is_odd) for each in found.ratios] == [("embedding.weight", False), ("odd", True)]
 
 
+def test_each_probe_of_the_newest_look_has_a_table(tmp_path):
+    health = [
+        {"step": 100, "context_use": {"loss_with_other_source": 0.1}, "untouched_rows": {"source": 0.5}},
+        {
+            "step": 200,
+            "context_use": {"loss_with_other_source": 0.7},
+            "attention_by_token": {"source: </s>": 0.9},
+        },
+    ]
+    found = layer_tables(open_run(write_run(tmp_path / "my", health=health)))
+    steps = {each.title: (each.step, [(bar.name, bar.value) for bar in each.rows]) for each in found.others}
+    assert steps == {
+        "Tokens with most attention": (200, [("source: </s>", 0.9)]),
+        "Use of context": (200, [("loss_with_other_source", 0.7)]),
+        "Rows of embeddings that nothing has read": (100, [("source", 0.5)]),
+    }
+
+
 @pytest.mark.parametrize(
     "line", [{"step": 1}, {"rms_by_depth": [1]}, {"update_ratios": {"a": "nan", "b": None, "c": True}}]
 )

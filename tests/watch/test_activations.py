@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from trimtab.watch.activations import Activations, activations, dead_units, out_of_bounds, root_mean_square
+from trimtab.watch.activations import (
+    Activations,
+    activations,
+    dead_units,
+    distinctness,
+    out_of_bounds,
+    root_mean_square,
+)
 
 
 class Layer(nn.Module):
@@ -110,3 +117,12 @@ def test_dead_units_are_counted_one_by_one():
     hidden = torch.randn(64, 30).relu() * (torch.rand(30) < 0.5)
     expected = sum(all(value == 0 for value in column) for column in hidden.T.tolist()) / 30
     assert float(dead_units(hidden)) == pytest.approx(expected)
+
+
+def test_vectors_that_are_all_the_same_are_not_distinct_and_opposite_ones_are():
+    same, other = torch.randn(1, 8).expand(5, 8), torch.randn(4, 8)
+    assert float(distinctness(same)) == pytest.approx(0.0, abs=1e-6)
+    assert float(distinctness(torch.cat([other, -other]))) == pytest.approx(1.0, abs=1e-6)
+    mean = other.mean(0)
+    wanted = float(sum((each - mean).square().sum() for each in other) / other.square().sum()) ** 0.5
+    assert float(distinctness(other)) == pytest.approx(wanted, rel=1e-5)

@@ -20,6 +20,8 @@ from trimtab.config.tasks.contradictions import task_contradictions
 from trimtab.config.tokenizer import SentencePieceTokenizer, SuperBpeTokenizer
 from trimtab.config.trained_weights import weight_contradictions
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.config.x_transformers_model import XTransformersModel
+from trimtab.config.x_transformers_options import x_transformers_contradictions
 from trimtab.metrics.catalogue import OF_TRANSLATIONS
 
 BYTE_PIECES = 256
@@ -45,6 +47,7 @@ def contradictions(recipe: Recipe) -> list[Complaint]:
         _shift,
         _stochastic_depth,
         _module,
+        x_transformers_contradictions,
         _output_multiplier,
         mup_contradictions,
         _recorded,
@@ -274,24 +277,29 @@ def _stochastic_depth(recipe: Recipe) -> Iterator[Complaint]:
 
 
 def _module(recipe: Recipe) -> Iterator[Complaint]:
-    """What a module of transformers, whose rows are padded to many shapes, does not do."""
-    if not isinstance(recipe.model, TransformersModel):
-        return
+    """What a module of another library, whose rows are padded to many shapes, does not do."""
+    match recipe.model:
+        case TransformersModel():
+            library, model = "transformers", recipe.model.path
+        case XTransformersModel():
+            library, model = "x-transformers", "kind: x_transformers"
+        case _:
+            return
     for key in ("compile", "cuda_graph"):
         if getattr(recipe.step, key) == "on":
             yield Complaint(
                 path=f"step.{key}",
-                what="trimtab neither compiles nor records modules of transformers, whose padded rows come in many "
+                what=f"trimtab neither compiles nor records modules of {library}, whose padded rows come in many "
                 "shapes",
-                got=f"on, with {recipe.model.path}",
+                got=f"on, with {model}",
                 allowed="auto or off",
                 fix="leave it out",
             )
     if recipe.step.recompute != "none":
         yield Complaint(
             path="step.recompute",
-            what="trimtab cannot recompute the layers of a model that transformers computes",
-            got=f"{recipe.step.recompute}, with {recipe.model.path}",
+            what=f"trimtab cannot recompute the layers of a model that {library} computes",
+            got=f"{recipe.step.recompute}, with {model}",
             allowed="none",
             fix="leave it out; a smaller `step.tokens_per_micro_batch` saves activations as well",
         )

@@ -14,6 +14,8 @@ ExportTarget = Literal["hf", "ctranslate2", "onnx", "torch_export", "peft"]
 
 MODULE = "transformers"
 """The kind of a pretrained model that is a module of transformers."""
+X_TRANSFORMERS = "x_transformers"
+"""The kind of a model that the package of that name computes."""
 LANGUAGE_MODELS = ("decoder", "pretrained")
 """Kinds of model that continue a text."""
 
@@ -129,6 +131,8 @@ def obstacles(
     facts = facts_of(target)
     if model.kind == MODULE:
         return [*_of_transforms(transforms)] if facts.modules else [_module(target)]
+    if model.kind == X_TRANSFORMERS:
+        return [no_export_of_options(target)]
     if model.kind == "encoder_decoder" and facts.translators is not None:
         return [*facts.translators(model), *_of_transforms(transforms), *_of_factors(factors, target)]
     if model.kind in LANGUAGE_MODELS and facts.language_models is not None:
@@ -273,6 +277,16 @@ def _module(target: ExportTarget) -> Problem:
         got=MODULE,
         allowed=" or ".join(takers),
         fix=f"`--to {takers[0]}`; the tools of {target} convert that folder, where they know the family",
+    )
+
+
+def no_export_of_options(target: str) -> Problem:
+    """The error for a model of x-transformers, whose options no other library computes."""
+    return Problem(
+        what="model.kind: no target computes what the options of x-transformers describe",
+        got=f"{X_TRANSFORMERS}, to {target}",
+        allowed="decoder or encoder_decoder",
+        fix="leave the export out and use the run with trimtab, or train a model of trimtab with the same parts",
     )
 
 

@@ -40,6 +40,24 @@ class GuidedAlignment(Settings):
         return self.layer or max(1, layers - 1)
 
 
+class FeatureMatching(Settings):
+    """Adds the distance between the model's last hidden vectors and those of a trained run, its teacher, for each
+    target (distillation of hidden states: Romero et al. 2015, arXiv 1412.6550; Sanh et al. 2019, arXiv 1910.01108). The
+    sum is divided by the targets of the step like the loss. The teacher reads the same batches, so it needs the same
+    tokenizer, or the same images and classes; its weights stay as they are. For translation, language models and
+    classification of images."""
+
+    teacher: str
+    """`RUN`, `RUN@last` or `RUN@500`, relative to the recipe's folder. If it has another `model.dim`, a fixed random
+    orthonormal projection maps its vectors to that of the model."""
+    weight: float = Field(default=1.0, gt=0, le=1000)
+    """Factor of the term."""
+    distance: Literal["cosine", "mse"] = "cosine"
+    """1 minus the cosine of the angle, or the mean square of the difference."""
+    sha256: str | None = None
+    """SHA-256 of the teacher's weights. If it is set, they must match."""
+
+
 class BoxLoss(Settings):
     """The loss of a detector, for `task: detection`, which has defaults for it: each object is matched with one
     prediction (the Hungarian method), and all terms are summed over the boxes of the step and divided by their number,
@@ -72,6 +90,8 @@ class CrossEntropyLoss(Settings):
     """Which tokens to drop, for noisy data; by default none."""
     guided_alignment: GuidedAlignment | None = None
     """Trains a head to align words, with the `alignments` of `data.train`; by default none."""
+    feature_matching: FeatureMatching | None = None
+    """Learns the hidden vectors of a trained run as well; by default none."""
     boxes: BoxLoss | None = None
     """The loss of a detector, for `task: detection`, in place of the cross-entropy."""
 

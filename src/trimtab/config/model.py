@@ -111,10 +111,10 @@ class EncoderDecoderModel(ModelSettings):
     """One matrix for source, target and output; one for target and output (arXiv 1608.05859) and a separate one for the
     source; or three. With `data.source_tokenizer` the source needs a separate one."""
 
-    encoder_mix: Literal["last", "softmax", "free"] = "last"
+    encoder_mix: Literal["last", "softmax", "linear"] = "last"
     """What the decoder attends to: the output of the `last` encoder layer, or in each decoder layer a weighted sum of
     the source's embeddings and the outputs of all encoder layers. The learned weights sum to 1 (`softmax`: transparent
-    attention, arXiv 1808.07561) or are unconstrained (`free`); `health.jsonl` logs them as `encoder_mix`."""
+    attention, arXiv 1808.07561) or are unconstrained (`linear`); `health.jsonl` logs them as `encoder_mix`."""
 
     registers: int = Field(default=0, ge=0, le=64)
     """Learned vectors that are prepended to each source as extra tokens and removed after the last encoder layer;
@@ -153,6 +153,12 @@ class EncoderDecoderModel(ModelSettings):
             if shorthand in given:
                 given = {**dict.fromkeys(fields, given.pop(shorthand)), **given}
         return filled_from_preset(given, ENCODER_DECODER_PRESETS)
+
+    @field_validator("encoder_mix", mode="before")
+    @classmethod
+    def _earlier_name(cls, value: Any) -> Any:
+        """`free` was the name of `linear` up to version 0.1, and is read in recipes of that time."""
+        return "linear" if value == "free" else value
 
     @field_validator("positions", mode="before")
     @classmethod

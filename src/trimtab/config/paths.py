@@ -43,7 +43,11 @@ def resolve_paths(loaded: LoadedRecipe) -> Recipe:
         model = model.model_copy(
             update={"warm_start": str(_absolute(model.warm_start, folder=loaded.folder))}
         )
-    return loaded.recipe.model_copy(update={"data": resolved, "model": model})
+    loss = loaded.recipe.loss
+    if (matching := loss.feature_matching) is not None:
+        teacher = str(_absolute(matching.teacher, folder=loaded.folder))
+        loss = loss.model_copy(update={"feature_matching": matching.model_copy(update={"teacher": teacher})})
+    return loaded.recipe.model_copy(update={"data": resolved, "model": model, "loss": loss})
 
 
 def _with_pretrained(model: Model, folder: Path) -> Model:

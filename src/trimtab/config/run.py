@@ -30,6 +30,7 @@ from trimtab.config.task_record import Task, TaskFacts
 from trimtab.config.trackers import TrackerName
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.config.vision_model import VisionModel
+from trimtab.config.x_transformers_model import XTransformersModel
 from trimtab.metrics.catalogue import MetricName
 from trimtab.units import Duration
 
@@ -42,6 +43,7 @@ Model = Annotated[
     | DecoderModel
     | PretrainedModel
     | TransformersModel
+    | XTransformersModel
     | EncoderModel
     | ImageClassifierModel
     | VisionModel

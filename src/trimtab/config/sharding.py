@@ -7,6 +7,7 @@ from trimtab.config.optimizers import SGD, AdamW, AdEMAMix, Lion, StableAdamW
 from trimtab.config.run import Recipe
 from trimtab.config.step import ClipAdaptive
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.config.x_transformers_model import XTransformersModel
 
 BY_ELEMENT = (AdamW, Lion, SGD, AdEMAMix)
 """Optimizers that move each number by itself, so that a rank can move the part of a tensor that it holds."""
@@ -78,11 +79,11 @@ def _other_models(recipe: Recipe) -> Iterator[Complaint]:
             allowed="data_parallel",
             fix=WHOLE,
         )
-    if isinstance(recipe.model, TransformersModel):
+    if isinstance(recipe.model, TransformersModel | XTransformersModel):
         yield Complaint(
             path="model.kind",
-            what="fsdp cannot shard models that transformers computes yet",
-            got="transformers",
+            what="fsdp cannot shard models that another library computes yet",
+            got=recipe.model.kind,
             allowed="a model that trimtab computes, also with pretrained weights",
             fix=WHOLE,
         )

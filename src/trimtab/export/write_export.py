@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from trimtab.config.corpora import ParallelFiles
-from trimtab.config.export_targets import facts_of
+from trimtab.config.export_targets import facts_of, no_export_of_options
 from trimtab.data.exact_text import ExactText
 from trimtab.errors import InputError, RunFailed, input_error
 from trimtab.export.byte_products import FULL, largest_weight
@@ -25,6 +25,7 @@ from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.kinds import ContinuesTexts
 from trimtab.model.module.causal import CausalModule
 from trimtab.model.module.seq2seq import Seq2SeqModule
+from trimtab.model.module.x_transformers import XDecoder, XTranslator
 
 README = "README.md"
 GATE_FILE = Path("trimtab") / "gate.json"
@@ -121,13 +122,16 @@ class TextsProof:
         return language_model_words(self.trained, name, class_name=card.class_name)
 
 
-def proof_of(trained: Trained, given: GivenText) -> LinesProof | TextsProof:
-    """How the export of this model is proven, which follows from what the model can do."""
+def proof_of(trained: Trained, given: GivenText, *, target: str) -> LinesProof | TextsProof:
+    """How the export of this model is proven, which follows from what the model can do. Raises InputError for a kind of
+    model that no target takes."""
     match trained.model:
         case EncoderDecoder() | Seq2SeqModule():
             return LinesProof(trained, given)
         case DecoderOnly() | CausalModule() as model:
             return TextsProof(trained, model, given)
+        case XDecoder() | XTranslator():
+            raise InputError(no_export_of_options(target))
         case _:
             assert_never(trained.model)
 
@@ -147,7 +151,7 @@ def write_export(
     Raises InputError with every key of the recipe that prevents the export, before anything is written; RunFailed, with
     what differs, where the export does not pass, and then there is no folder.
     """
-    proof = proof_of(trained, given)
+    proof = proof_of(trained, given, target=target.name)
     check_place(place, run=Path(trained.checkpoint.run))
     if problems := target.supports(trained.recipe, trained.tokenizers):
         raise InputError(*problems)

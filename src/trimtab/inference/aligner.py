@@ -19,6 +19,7 @@ from trimtab.data.words import begins_word, num_words, words_of
 from trimtab.errors import InputError, input_error
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.module.seq2seq import Seq2SeqModule
+from trimtab.model.module.x_transformers import XTranslator
 from trimtab.model.source_attention import watch_source_attention
 from trimtab.types import PackedBatch, Ragged
 
@@ -178,6 +179,11 @@ def aligner_for(
             raise no_aligner(
                 "a pretrained model that transformers computes, which does not show its attention",
                 fix="align with a run that trimtab trained from nothing on the same languages",
+            )
+        case XTranslator():
+            raise no_aligner(
+                "a model that x-transformers computes, which does not show its attention",
+                fix="align with a run of `model: {kind: encoder_decoder}` on the same languages",
             )
         case _:
             raise no_aligner(f"a model with `task: {recipe.task}`")

@@ -20,6 +20,7 @@ from trimtab.inference.tagged import Tagged
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.kinds import Model
 from trimtab.model.module.seq2seq import Seq2SeqModule
+from trimtab.model.module.x_transformers import XTranslator
 from trimtab.model.source_prompts import SourcePrompts
 from trimtab.types import Translates
 
@@ -77,7 +78,7 @@ def kept_whole(model: Translates) -> str:
     match model:
         case Ensemble():
             return next(filter(None, map(kept_whole, model.models)), "")
-        case EncoderDecoder() | SourcePrompts():
+        case EncoderDecoder() | SourcePrompts() | XTranslator():
             return ""
         case Seq2SeqModule():
             return "a pretrained model that transformers computes"

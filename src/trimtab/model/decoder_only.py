@@ -11,10 +11,11 @@ from trimtab.config.decoder_model import DecoderModel
 from trimtab.model.attention_choice import rows_are_faster
 from trimtab.model.block import DecoderBlock
 from trimtab.model.decoder_init import first_std, init_decoder
+from trimtab.model.experts import count_real
 from trimtab.model.neftune import with_noise
 from trimtab.model.norm import zero_gains
 from trimtab.model.positions.build import Sizes, build_positions
-from trimtab.model.positions.combined import can_fade
+from trimtab.model.positions.combined import enable_fade
 from trimtab.model.prefix_attention import prefix_layout_of
 from trimtab.model.sequence_layout import sequence_layout
 from trimtab.model.stack import Stack
@@ -64,10 +65,12 @@ class DecoderOnly(Transformer):
         init_decoder(self, config, seed=seed)
         self.begins_zero = zero_gains(self)
         if config.absolute_fade is not None:
-            can_fade(self)
+            enable_fade(self)
 
     def forward(self, pack: PackedBatch) -> Float[Tensor, "target_tokens dim"]:
         """The hidden vector from which each label is predicted, `output_matrix @ hidden` being its logits."""
+        if self.config.experts is not None:
+            count_real(self, pack)
         return self.decode(pack.target)
 
     def decode(self, stream: Stream) -> Float[Tensor, "tokens dim"]:

@@ -11,14 +11,15 @@ from torch import Tensor, nn
 from trimtab.config.model import ModelConfig
 from trimtab.model.block import DecoderBlock, EncoderBlock, Source
 from trimtab.model.encoder_mix import EncoderMix, side_by_side
+from trimtab.model.experts import count_real
 from trimtab.model.init import init_weights
 from trimtab.model.norm import zero_gains
 from trimtab.model.positions.build import Sizes, build_positions
-from trimtab.model.positions.combined import can_fade
+from trimtab.model.positions.combined import enable_fade
 from trimtab.model.positions.kind import Positions
 from trimtab.model.sequence_layout import SequenceLayout, sequence_layout
 from trimtab.model.source_factors import FactorSize, SourceFactors
-from trimtab.model.source_registers import widened, with_registers
+from trimtab.model.source_registers import with_register_slots, with_registers
 from trimtab.model.stack import Stack
 from trimtab.model.transformer import Transformer
 from trimtab.types import PackedBatch, Stream
@@ -71,18 +72,20 @@ class EncoderDecoder(Transformer):
         init_weights(self, config, seed=seed)
         self.begins_zero = zero_gains(self)
         if config.absolute_fade is not None:
-            can_fade(self)
+            enable_fade(self)
 
     def forward(self, pack: PackedBatch) -> Float[Tensor, "target_tokens dim"]:
         """The hidden vector from which each label is predicted, `output_matrix @ hidden` being its logits."""
         source, target = (sequence_layout(each, padded=self.padded) for each in (pack.source, pack.target))
+        if self.config.experts is not None:
+            count_real(self, pack)
         return self.decode(pack.target, self.encode(pack.source, source), target, source)
 
     def encode(self, stream: Stream, layout: SequenceLayout) -> Float[Tensor, "source_tokens width"]:
         """The encoder's output for each source token; with `encoder_mix` those of all layers side by side."""
         x, places = self.embed_source(stream), None
         if self.source_registers is not None:
-            places = widened(stream, self.config.registers)
+            places = with_register_slots(stream, self.config.registers)
             x = with_registers(x, self.source_registers.weight * math.sqrt(self.config.dim), places)
             stream, layout = places.stream, sequence_layout(places.stream, padded=layout.places is not None)
         positions = self.source_positions.of_stream(stream)

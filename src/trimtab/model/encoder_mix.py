@@ -15,8 +15,8 @@ from torch import Tensor, nn
 class EncoderMix(nn.Module):
     """The weights of one decoder layer: for the embeddings of the source and the output of each encoder layer."""
 
-    def __init__(self, *, layers: int, kind: Literal["softmax", "free"]) -> None:
-        """`layers` of the encoder. Weights of the kind `softmax` are positive and sum to 1; `free` ones are any
+    def __init__(self, *, layers: int, kind: Literal["softmax", "linear"]) -> None:
+        """`layers` of the encoder. Weights of the kind `softmax` are positive and sum to 1; `linear` ones are any
         numbers. All begin equal, at 1 / (layers + 1)."""
         super().__init__()
         self.kind = kind

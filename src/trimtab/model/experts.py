@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int, Int32
+from jaxtyping import Bool, Float, Int, Int32
 from torch import Tensor, nn
 
 from trimtab.config.experts import Experts
 from trimtab.model.feed_forward import GATED, FeedForward, activated
 from trimtab.model.layer_settings import LayerSettings
+from trimtab.types import IGNORE, PackedBatch
 
 
 def build_feed_forward(config: LayerSettings) -> nn.Module:
@@ -47,12 +48,14 @@ class MixtureOfExperts(nn.Module):
         self.down = nn.Parameter(torch.empty(experts.count, config.dim, config.feed_forward))
         self.auxiliary: Float[Tensor, ""] | None = None
         """The auxiliary loss per target of the last training pass; None in evaluation."""
+        self.counted: Bool[Tensor, "tokens"] | None = None
+        """Which of the next pass's tokens the auxiliary loss and the load count; None for all. See `count_real`."""
         self.load: Float[Tensor, "experts"] | None = None
         """Share of the uses that each expert had in the last pass in evaluation."""
 
     def __getstate__(self) -> dict[str, object]:
         """Without what the last pass left behind, so that a model can be copied between its passes."""
-        return {**self.__dict__, "auxiliary": None, "load": None}
+        return {**self.__dict__, "auxiliary": None, "load": None, "counted": None}
 
     def forward(self, x: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows dim"]:
         """Each vector by itself."""
@@ -79,18 +82,41 @@ class MixtureOfExperts(nn.Module):
             counts = torch.zeros_like(scores[0]).scatter_add(
                 0, uses, torch.ones_like(uses, dtype=scores.dtype)
             )
-            share = counts / len(uses)
+            real = self._real(scores)
+            real_uses = real.repeat_interleave(self.experts.active)
+            share = torch.zeros_like(scores[0]).scatter_add(0, uses, real_uses)
+            share = share / real_uses.sum().clamp(min=1)
             if self.training:
-                self.auxiliary = self._auxiliary(scores, chances, share)
+                self.auxiliary = self._auxiliary(scores, chances, share, real=real)
             else:
                 self.auxiliary, self.load = None, share.detach()
         return Routes(weights, chosen, uses.argsort(stable=True), counts.cumsum(0).to(torch.int32))
 
-    def _auxiliary(self, scores: Tensor, chances: Tensor, share: Tensor) -> Tensor:
-        """The load-balancing loss, which is 1 for an even use, and the router z-loss, with their weights."""
-        balance = self.experts.count * (share * chances.mean(0)).sum()
-        divisor = scores.logsumexp(-1).square().mean()
+    def _real(self, scores: Float[Tensor, "tokens experts"]) -> Float[Tensor, "tokens"]:
+        """1 for the tokens that count, 0 for those that fill a pack up."""
+        if self.counted is None or len(self.counted) != len(scores):
+            return torch.ones_like(scores[:, 0])
+        return self.counted.to(scores.dtype)
+
+    def _auxiliary(self, scores: Tensor, chances: Tensor, share: Tensor, *, real: Tensor) -> Tensor:
+        """The load-balancing loss, which is 1 for an even use, and the router z-loss, with their weights; means over
+        the real tokens."""
+        count = real.sum().clamp(min=1)
+        balance = self.experts.count * (share * (chances * real[:, None]).sum(0) / count).sum()
+        divisor = (scores.logsumexp(-1).square() * real).sum() / count
         return self.experts.load_balancing_loss * balance + self.experts.router_z_loss * divisor
+
+
+def count_real(model: nn.Module, pack: PackedBatch) -> None:
+    """Marks the tokens of the next pass that belong to segments in which a label counts, for the auxiliary loss of the
+    routers: what fills a pack up is no text. It is computed on the device, since recorded steps repeat what the host
+    has decided; with registers before a source all of its tokens count."""
+    counts = torch.zeros(len(pack.target.cu_seqlens) - 1, dtype=torch.long, device=pack.labels.device)
+    counts = counts.index_add(0, pack.target.segments.long(), (pack.labels != IGNORE).long())
+    for name, module in model.named_modules():
+        if isinstance(module, MixtureOfExperts):
+            stream = pack.source if name.startswith("encoder.") else pack.target
+            module.counted = (counts > 0)[stream.segments.long()]
 
 
 def grouped_product(

@@ -10,11 +10,12 @@ from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.module.causal import CausalModule
 from trimtab.model.module.seq2seq import Seq2SeqModule
+from trimtab.model.module.x_transformers import XDecoder, XTranslator
 from trimtab.model.source_factors import FactorSize
 
-ContinuesTexts = DecoderOnly | CausalModule
+ContinuesTexts = DecoderOnly | CausalModule | XDecoder
 """Language models."""
-Model = EncoderDecoder | ContinuesTexts | Seq2SeqModule
+Model = EncoderDecoder | ContinuesTexts | Seq2SeqModule | XTranslator
 
 
 def model_of(

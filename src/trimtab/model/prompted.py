@@ -4,6 +4,8 @@ from trimtab.model.decoder_session import PromptSession
 from trimtab.model.kinds import ContinuesTexts
 from trimtab.model.module.causal import CausalModule
 from trimtab.model.module.prompts import NetworkPrompts
+from trimtab.model.module.x_session import GrowingPrompts
+from trimtab.model.module.x_transformers import XDecoder
 
 
 class Prompted:
@@ -12,9 +14,11 @@ class Prompted:
     def __init__(self, model: ContinuesTexts) -> None:
         self.model = model
 
-    def open_prompts(self, *, rows: int, width: int, max_length: int) -> PromptSession | NetworkPrompts:
+    def open_prompts(
+        self, *, rows: int, width: int, max_length: int
+    ) -> PromptSession | NetworkPrompts | GrowingPrompts:
         """Room for rows of `max_length` slots. These may be more than the model has positions, where a short prompt
         with a long way to go stands beside a long one, to which it is filled up; no text is longer than that."""
-        if isinstance(self.model, CausalModule):
+        if isinstance(self.model, CausalModule | XDecoder):
             return self.model.open_prompts(rows=rows, width=width)
         return PromptSession(self.model, rows=rows, width=width, prefix=False)

@@ -12,7 +12,7 @@ from trimtab.config.optimizers import Role
 NORM = re.compile(r"(^|_)(norm|ln|layer_?norm|rms_?norm)", re.IGNORECASE)
 EMBEDDING = re.compile(r"embed|^wte$|^wpe$|positions$|(^|_)tokens?$", re.IGNORECASE)
 LORA_B = re.compile(r"(^|\.)lora_[bB](\.|$)")
-OUTPUTS = {"output", "lm_head", "embed_out", "output_projection", "classifier", "score"}
+OUTPUTS = {"output", "lm_head", "to_logits", "embed_out", "output_projection", "classifier", "score"}
 """Modules outside the layers that score what is predicted."""
 VECTORS = {"bias", "gain", "gamma", "beta"}
 

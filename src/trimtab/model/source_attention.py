@@ -9,6 +9,7 @@ from torch import Tensor
 from trimtab.model.attention_padded import pad_rows
 from trimtab.model.block import AlignedOutput, Source
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.model.experts import count_real
 from trimtab.model.sequence_layout import SequenceLayout, sequence_layout
 from trimtab.types import PackedBatch
 
@@ -17,6 +18,8 @@ def forward_aligned(model: EncoderDecoder, batch: PackedBatch, *, layer: int, he
     """The model's own forward pass, with queries and keys of one head of its attention to the source; layer and head
     are counted from 1."""
     source, target = (sequence_layout(each, padded=model.padded) for each in (batch.source, batch.target))
+    if model.config.experts is not None:
+        count_real(model, batch)
     memory = model.encode(batch.source, source)
     both = Source(memory, target, source)
     x, positions = model.embed_target(batch.target), model.target_positions.of_stream(batch.target)

@@ -8,13 +8,15 @@ from torch import Tensor
 
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.decoder_session import PromptSession
+from trimtab.model.module.x_session import GrowingPrompts
+from trimtab.model.module.x_transformers import XDecoder
 from trimtab.types import Stream
 
 
 class SourcePrompts:
     """See `types.Translates`. A row is read as it was in training: start symbol, source, separator, translation."""
 
-    def __init__(self, model: DecoderOnly, *, start: int, separator: int) -> None:
+    def __init__(self, model: DecoderOnly | XDecoder, *, start: int, separator: int) -> None:
         self.model, self.start, self.separator = model, start, separator
 
     def open_session(
@@ -34,7 +36,10 @@ class SourcePrompts:
             # The start symbol comes before the source; the separator, which is fed first, takes the place of the end
             # symbol.
             tokens[row, longest - length + 1 :] = source.ids[start : start + length - 1]
-        session = PromptSession(self.model, rows=rows, width=width)
+        if isinstance(self.model, XDecoder):
+            session = self.model.open_prompts(rows=rows, width=width)
+        else:
+            session = PromptSession(self.model, rows=rows, width=width)
         session.feed(tokens, longest - torch.tensor(lengths, device=tokens.device))
         return PromptedTranslation(session, self.separator)
 
@@ -42,7 +47,7 @@ class SourcePrompts:
 class PromptedTranslation:
     """See `types.DecoderSession`. What a search feeds first, the start symbol, is the separator to the model."""
 
-    def __init__(self, session: PromptSession, separator: int) -> None:
+    def __init__(self, session: PromptSession | GrowingPrompts, separator: int) -> None:
         self.session, self.separator, self.started = session, separator, False
 
     def step(self, tokens: Int[Tensor, "rows width"]) -> Float[Tensor, "rows width vocabulary"]:

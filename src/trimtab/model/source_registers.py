@@ -12,7 +12,7 @@ from torch import Tensor
 from trimtab.types import Stream
 
 
-class Widened(NamedTuple):
+class RegisterSlots(NamedTuple):
     """A stream with room for registers at the beginning of each segment."""
 
     stream: Stream
@@ -23,7 +23,7 @@ class Widened(NamedTuple):
     """Where the registers are, segment by segment."""
 
 
-def widened(stream: Stream, count: int) -> Widened:
+def with_register_slots(stream: Stream, count: int) -> RegisterSlots:
     """The stream with `count` slots more for each segment, empty segments included, so that its size is as fixed as the
     stream's."""
     starts = stream.cu_seqlens[:-1].long()
@@ -47,11 +47,11 @@ def widened(stream: Stream, count: int) -> Widened:
         cu_seqlens=cu_seqlens,
         max_seqlen=stream.max_seqlen + count,
     )
-    return Widened(wide, tokens, registers)
+    return RegisterSlots(wide, tokens, registers)
 
 
 def with_registers(
-    x: Float[Tensor, "tokens dim"], vectors: Float[Tensor, "count dim"], places: Widened
+    x: Float[Tensor, "tokens dim"], vectors: Float[Tensor, "count dim"], places: RegisterSlots
 ) -> Float[Tensor, "wide dim"]:
     """The vectors of the tokens with those of the registers before each segment."""
     segments = len(places.registers) // len(vectors)

@@ -8,6 +8,7 @@ import torch
 
 from trimtab.config.run import Recipe
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.config.x_transformers_model import XTransformersModel
 from trimtab.model.block import set_stochastic_depth
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
@@ -16,6 +17,7 @@ from trimtab.model.kinds import ContinuesTexts, Model, model_of
 from trimtab.model.module.causal import CausalModule
 from trimtab.model.module.network import family_of_model
 from trimtab.model.module.seq2seq import Seq2SeqModule, forced_by
+from trimtab.model.module.x_transformers import XDecoder, XTranslator
 from trimtab.model.source_factors import FactorSize
 
 POSITIONS_MULTIPLE = 64
@@ -118,6 +120,18 @@ def module_of(
     )
 
 
+def x_model_of(
+    config: XTransformersModel, vocabularies: Vocabularies, *, max_positions: int, seed: int
+) -> XDecoder | XTranslator:
+    """The model of x-transformers with first weights."""
+    target = vocabularies.target
+    assert isinstance(target, Padded), "every tokenizer is"
+    sizes = {"num_ids": target.num_ids, "max_positions": max_positions, "pad": target.pad, "seed": seed}
+    if not config.has_encoder:
+        return XDecoder(config, **sizes)
+    return XTranslator(config, num_source_ids=vocabularies.source.num_ids, **sizes)
+
+
 def build_model(
     recipe: Recipe, vocabularies: Vocabularies, *, device: torch.device, drawn: bool | None = None
 ) -> Model:
@@ -140,6 +154,9 @@ def _build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.de
     if isinstance(recipe.model, TransformersModel):
         module = module_of(recipe.model, vocabularies.target, max_positions=longest, seed=recipe.seed)
         return with_noise_of(recipe, module).to(device)
+    if isinstance(recipe.model, XTransformersModel):
+        x_model = x_model_of(recipe.model, vocabularies, max_positions=longest, seed=recipe.seed)
+        return with_noise_of(recipe, x_model).to(device)
     narrow = recipe.step.precision == "bf16"
     with drawn_on(device, narrow=narrow) if recipe.model.drawn_on_gpu else nullcontext():
         model = model_of(

@@ -1,12 +1,46 @@
 """What the newest look inside the model saw, by layer and by tensor."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trimtab.report.plain_values import count, named_numbers
 from trimtab.report.run_data import RunData
 
 MOST_LAYERS, MOST_TENSORS = 300, 400
+TABLES = {
+    "distinct_by_depth": (
+        "Distinct vectors by depth",
+        "The norm of what each layer gave on without the mean of its tokens, as a share of the whole: 0 where all "
+        "tokens have the same vector.",
+    ),
+    "gradient_rms": (
+        "Gradient by tensor",
+        "Root mean square of the gradient of each tensor, on one batch of the validation set.",
+    ),
+    "attention_by_token": (
+        "Tokens with most attention",
+        "The share of the attention of a side, as the mean over layers, heads and queries, that all occurrences of a "
+        "token get.",
+    ),
+    "attention_on_source": (
+        "Attention on the source by position",
+        "The share of the decoder's attention on each tenth of the source.",
+    ),
+    "position_use": (
+        "Use of positions",
+        "The increase of the loss, in nats per target, without the positions; the similarity of hidden vectors when a "
+        "text is shifted.",
+    ),
+    "context_use": (
+        "Use of context",
+        "The increase of the loss, in nats per target, when each text is given the context of another.",
+    ),
+    "untouched_rows": (
+        "Rows of embeddings that nothing has read",
+        "The share of the vocabulary that no example has contained since the run began or resumed.",
+    ),
+}
+"""Of the keys of `health.jsonl`, which have a table of their own: its title and what its numbers are."""
 SMALLEST, LARGEST = 1e-5, 1e-1
 """Of update to weight, as `watch.update_ratio` judges."""
 
@@ -23,8 +57,18 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """Numbers of one look."""
+
+    title: str
+    note: str
+    step: int
+    rows: Sequence[Bar]
+
+
+@dataclass(frozen=True, slots=True)
 class LayerTables:
-    """The two tables, each with the step of its look."""
+    """The tables, each with the step of its look."""
 
     depth_step: int
     depth: Sequence[Bar]
@@ -32,6 +76,8 @@ class LayerTables:
     ratios_step: int
     ratios: Sequence[Bar]
     """Update to weight by tensor."""
+    others: Sequence[Table] = ()
+    """Those of TABLES that the run has."""
 
 
 def layer_tables(run: RunData) -> LayerTables | None:
@@ -41,7 +87,8 @@ def layer_tables(run: RunData) -> LayerTables | None:
         newest = next((each for each in reversed(run.health) if each.get(key)), None)
         rows = [*named_numbers(newest.get(key), most)] if newest else []
         found[key] = (count((newest or {}).get("step")), rows)
-    if not any(rows for _, rows in found.values()):
+    others = [*_others(run)]
+    if not others and not any(rows for _, rows in found.values()):
         return None
     depth_step, depth = found["rms_by_depth"]
     ratios_step, ratios = found["update_ratios"]
@@ -50,7 +97,16 @@ def layer_tables(run: RunData) -> LayerTables | None:
         _bars(depth),
         ratios_step,
         [Bar(b.name, b.value, b.share, not SMALLEST <= b.value <= LARGEST) for b in _bars(ratios)],
+        others,
     )
+
+
+def _others(run: RunData) -> Iterator[Table]:
+    for key, (title, note) in TABLES.items():
+        newest = next((each for each in reversed(run.health) if each.get(key)), None)
+        rows = [*named_numbers((newest or {}).get(key), MOST_TENSORS)]
+        if newest and rows:
+            yield Table(title, note, count(newest.get("step")), _bars(rows))
 
 
 def _bars(rows: Sequence[tuple[str, float]]) -> list[Bar]:

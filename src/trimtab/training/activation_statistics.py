@@ -1,9 +1,9 @@
 """What one forward pass over one validation batch shows: the residual path, feed-forward units, attention."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -13,7 +13,10 @@ from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, Self
 from trimtab.model.experts import MixtureOfExperts
 from trimtab.model.feed_forward import FeedForward
 from trimtab.model.positions.shaw import Relative, scores_by_distance
+from trimtab.training.context_use import context_use
+from trimtab.training.gradient_flow import gradient_flow
 from trimtab.training.position_use import position_use
+from trimtab.types import PackedBatch
 from trimtab.watch.activations import Activations, activations, out_of_bounds
 from trimtab.watch.attention import (
     Attention,
@@ -23,8 +26,21 @@ from trimtab.watch.attention import (
     padded,
     share_of_sinks,
 )
+from trimtab.watch.attention_places import named, shares_of_parts, shares_of_tokens
 
 SIDES = ("encoder", "decoder")
+
+
+class Vocabulary(NamedTuple):
+    """How tokens are spelled, and what separates a line from the sentences before it."""
+
+    source: Callable[[int], str] = str
+    target: Callable[[int], str] = str
+    separator: int | None = None
+
+
+IDS = Vocabulary()
+"""Tokens as their ids."""
 MOST_ROWS, MOST_LOGITS = 16, 1 << 20
 """Sentences whose attention is looked at; and the logits of a head, which bound their number where they may be long."""
 
@@ -64,6 +80,14 @@ class ActivationStatistics:
     """By attention and head, see `watch.attention.Attention`."""
     positions: dict[str, float] = field(default_factory=dict[str, float])
     """See `training.position_use`."""
+    context: dict[str, float] = field(default_factory=dict[str, float])
+    """See `training.context_use`."""
+    gradients: dict[str, float] = field(default_factory=dict[str, float])
+    """See `training.gradient_flow`."""
+    sinks: dict[str, float] = field(default_factory=dict[str, float])
+    """The tokens with most attention, see `watch.attention_places.shares_of_tokens`."""
+    source_parts: dict[str, float] = field(default_factory=dict[str, float])
+    """The attention of the decoder on each part of the source, see `watch.attention_places.shares_of_parts`."""
 
     @property
     def scores(self) -> dict[str, float]:
@@ -87,10 +111,14 @@ class ActivationStatistics:
 
 
 @contextmanager
-def watching(model: nn.Module, *, sentences: int) -> Generator[list[ActivationStatistics]]:
+def watching(
+    model: nn.Module, *, sentences: int, vocabulary: Vocabulary = IDS
+) -> Generator[list[ActivationStatistics]]:
     """While it is open and the model reads a set of so many sentences, batch by batch, looks at the batch with the
     middle one: the forward pass is one that is made anyway. The list holds one record afterwards, or none if
     no sentence was read.
+
+    `vocabulary` spells the tokens that are named.
 
     The first batches may hold the shortest sentences of the set, and the last the longest. A model that has no blocks
     of this package is not looked at.
@@ -107,7 +135,7 @@ def watching(model: nn.Module, *, sentences: int) -> Generator[list[ActivationSt
             nonlocal read
             start, read = read, read + given[0].num_segments
             if start <= sentences // 2 < read and not found:
-                found.append(open_now.enter_context(one_pass(module, given[0])))
+                found.append(open_now.enter_context(one_pass(module, given[0], vocabulary=vocabulary)))
 
         def after(module: nn.Module, given: Any, hidden: Any) -> None:
             nonlocal asked
@@ -116,6 +144,8 @@ def watching(model: nn.Module, *, sentences: int) -> Generator[list[ActivationSt
                 asked = True  # before it, since these passes come here too
                 loads = [(each, each.load) for each in module.modules() if isinstance(each, MixtureOfExperts)]
                 found[0].positions.update(position_use(module, given[0]))
+                found[0].context.update(context_use(module, given[0], separator=vocabulary.separator))
+                found[0].gradients.update(gradient_flow(module, given[0]))
                 for experts, load in loads:  # those of the texts as they are
                     experts.load = load
 
@@ -125,7 +155,9 @@ def watching(model: nn.Module, *, sentences: int) -> Generator[list[ActivationSt
 
 
 @contextmanager
-def one_pass(model: Any, batch: Segmented) -> Generator[ActivationStatistics]:
+def one_pass(
+    model: Any, batch: Segmented, *, vocabulary: Vocabulary = IDS
+) -> Generator[ActivationStatistics]:
     """Looks at the one forward pass that is made while it is open; the numbers are there afterwards.
 
     Compiled blocks must not be looked at: they would be compiled anew, with the hooks. An evaluation has none, since on
@@ -150,6 +182,34 @@ def one_pass(model: Any, batch: Segmented) -> Generator[ActivationStatistics]:
     shares = torch.cat([each.share for each in attended.values()]).tolist()
     inside.largest.update(zip(attended, largest, strict=True))
     inside.shares.update({name: [shares.pop(0) for _ in each.share] for name, each in attended.items()})
+    if isinstance(batch, PackedBatch):
+        look_at_places(inside, attended, batch, rows=rows_of(batch), vocabulary=vocabulary)
+
+
+def look_at_places(
+    inside: ActivationStatistics,
+    attended: Mapping[str, Attention],
+    batch: PackedBatch,
+    *,
+    rows: int,
+    vocabulary: Vocabulary,
+) -> None:
+    """Which tokens and which parts of the source get the attention; layers whose keys are not those of a stream, as
+    behind registers, are left out."""
+    kinds = {
+        "encoder": lambda name: name.startswith("encoder"),
+        "decoder": lambda name: name.startswith("decoder") and not name.endswith(".cross"),
+        "source": lambda name: name.endswith(".cross"),
+    }
+    for kind, is_of in kinds.items():
+        stream = batch.target if kind == "decoder" else batch.source
+        bounds = stream.cu_seqlens[: rows + 1]
+        received = [each.received for name, each in attended.items() if is_of(name)]
+        received = [each for each in received if each.shape[1] == stream.max_seqlen]
+        piece = vocabulary.target if kind == "decoder" else vocabulary.source
+        inside.sinks.update(named(shares_of_tokens(received, stream.ids, bounds, piece=piece), kind))
+        if kind == "source":
+            inside.source_parts.update(shares_of_parts(received, bounds))
 
 
 def blocks_of(model: nn.Module) -> dict[str, EncoderBlock | DecoderBlock]:

@@ -14,11 +14,12 @@ from trimtab.model.encoder_mix import mix_weights
 from trimtab.model.experts import expert_loads
 from trimtab.model.positions.combined import faded_weights
 from trimtab.step.learning_rate import LearningRate
-from trimtab.training.activation_statistics import ActivationStatistics, watching
+from trimtab.training.activation_statistics import IDS, ActivationStatistics, Vocabulary, watching
 from trimtab.types import StepReport
 from trimtab.watch.clipping import ClipWatch
 from trimtab.watch.data_wait import DataWait
 from trimtab.watch.movement import marks, never_moved, unmoved
+from trimtab.watch.untouched_rows import UntouchedRows
 from trimtab.watch.update_ratio import UpdateRatios, out_of_range
 
 FEWEST_UPDATES = 100
@@ -78,6 +79,10 @@ class HealthCheck:
     waiting: DataWait = field(default_factory=DataWait)
     loads: dict[str, float] = field(default_factory=dict[str, float])
     """Of the experts of each layer, see `model.experts.expert_loads`."""
+    untouched: UntouchedRows = field(default_factory=lambda: UntouchedRows({}))
+    """Rows of embeddings that no example has read."""
+    vocabulary: Vocabulary = IDS
+    """Spells the tokens that a look names."""
     inside: ActivationStatistics | None = None
     """Of the newest look; what it found holds until the next."""
 
@@ -120,7 +125,7 @@ class HealthCheck:
             yield
             return
         self.steps_of_look = self.steps
-        with watching(model, sentences=rows) as found:
+        with watching(model, sentences=rows, vocabulary=self.vocabulary) as found:
             yield
         self.inside = found[0] if found else self.inside
         self.loads = expert_loads(model)
@@ -133,12 +138,17 @@ class HealthCheck:
         return replace(self.to_report(scores, found), details=self.details())
 
     def details(self) -> dict[str, dict[str, float]]:
-        """Root mean square of each layer's output, where this look saw it, how far a step moves each tensor, and with
-        which weights decoder layers read those of the encoder."""
+        """Numbers by layer, tensor, token or part of a text; those from inside the model where this look saw it."""
         found = {"update_ratios": self.ratios.medians()}
         if self.inside is not None and self.steps_of_look == self.steps:
             found["rms_by_depth"] = self.inside.activations.left
             found["position_use"] = self.inside.positions
+            found["context_use"] = self.inside.context
+            found["distinct_by_depth"] = self.inside.activations.distinct
+            found["gradient_rms"] = self.inside.gradients
+            found["attention_by_token"] = self.inside.sinks
+            found["attention_on_source"] = self.inside.source_parts
+        found["untouched_rows"] = self.untouched.shares()
         found["encoder_mix"] = mix_weights(self.model)
         found["expert_load"] = self.loads
         return {

@@ -98,13 +98,23 @@ def parts_in(model: EncoderDecoder | DecoderOnly) -> set[str]:
 def loss_of(
     model: EncoderDecoder | DecoderOnly, hidden: Float[Tensor, "tokens dim"], batch: PackedBatch
 ) -> float:
+    """Nats a target."""
+    return float(mean_loss(model, hidden, batch))
+
+
+def mean_loss(
+    model: EncoderDecoder | DecoderOnly, hidden: Float[Tensor, "tokens dim"], batch: PackedBatch
+) -> Float[Tensor, ""]:
     """Nats a target, from the logits of a few tokens at once."""
     pieces = zip(hidden.split(TOKENS_AT_ONCE), batch.labels.split(TOKENS_AT_ONCE), strict=True)
     total = sum(
-        F.cross_entropy(model.logits(each), labels, ignore_index=IGNORE, reduction="sum")
-        for each, labels in pieces
+        (
+            F.cross_entropy(model.logits(each), labels, ignore_index=IGNORE, reduction="sum")
+            for each, labels in pieces
+        ),
+        start=hidden.new_zeros((), dtype=torch.float32),
     )
-    return float(total / (batch.labels != IGNORE).sum())
+    return total / (batch.labels != IGNORE).sum()
 
 
 @contextmanager

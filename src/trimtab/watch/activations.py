@@ -35,6 +35,8 @@ class Activations:
     """Root mean square of what each block was given."""
     left: dict[str, float] = field(default_factory=dict[str, float])
     """Root mean square of what each block gave on."""
+    distinct: dict[str, float] = field(default_factory=dict[str, float])
+    """How far apart the vectors that a block gave on are: see `distinctness`."""
     dead: dict[str, float] = field(default_factory=dict[str, float])
     """Share of the units that were 0 for every token."""
     tokens: int = 0
@@ -61,7 +63,9 @@ def activations(
 
     def watch_block(name: str, module: nn.Module, inputs: Any, output: Any) -> None:
         numbers["entered", name] = root_mean_square(rows(inputs[0], tokens[name]))
-        numbers["left", name] = root_mean_square(rows(output, tokens[name]))
+        given = rows(output, tokens[name])
+        numbers["left", name] = root_mean_square(given)
+        numbers["distinct", name] = distinctness(given)
 
     def watch_map(name: str, module: nn.Module, inputs: Any) -> None:
         numbers["dead", name] = dead_units(rows(inputs[0], tokens[name]))
@@ -81,6 +85,13 @@ def activations(
 def rows(x: Tensor, tokens: int) -> Float[Tensor, "tokens width"]:
     """The leading vectors of a tensor, flat."""
     return x.detach().flatten(0, -2)[:tokens]
+
+
+def distinctness(x: Float[Tensor, "tokens width"]) -> Float[Tensor, ""]:
+    """The norm of what is left of some vectors without their mean, as a share of theirs: 0 where all of them are the
+    same, which is a collapse of their rank to one (Dong et al. 2021, arXiv 2103.03404, section 2.1)."""
+    x = x.float()
+    return (x - x.mean(0)).norm() / x.norm().clamp(min=1e-12)
 
 
 def root_mean_square(x: Float[Tensor, "tokens width"]) -> Float[Tensor, ""]:

@@ -28,6 +28,9 @@ class Attention(NamedTuple):
     """Magnitude of the largest logit."""
     share: Float[Tensor, "heads"]
     """Of the attention of each head, what the most looked-at place of a row has; NaN where no row is long enough."""
+    received: Float[Tensor, "rows longest"]
+    """The share of a row's attention that each place gets, as the mean over heads and the queries that see enough keys;
+    0 in rows that are too short."""
 
 
 @torch.no_grad()
@@ -61,7 +64,7 @@ def look_at_attention(
     of_place = torch.where(counted, weights, 0.0).sum(2) / queries_of_row[..., None].clamp(min=1)
     judged = (queries_of_row > 0).float()
     share = (of_place.amax(-1) * judged).sum(0) / judged.sum(0)
-    return Attention(largest, share)
+    return Attention(largest, share, of_place.mean(1))
 
 
 def padded(

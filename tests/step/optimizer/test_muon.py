@@ -40,6 +40,33 @@ def test_a_step_is_the_orthogonal_momentum_at_the_size_of_adams():
     torch.testing.assert_close(model.weight.data, before)
 
 
+@pytest.mark.parametrize("nesterov", [True, False])
+@pytest.mark.parametrize("shape", [(12, 8), (8, 20)])
+def test_matrices_move_as_by_the_muon_of_torch_whose_products_are_bfloat16(shape, nesterov):
+    torch.manual_seed(0)
+    rows, columns = shape
+    ours, theirs = nn.Linear(columns, rows, bias=False), nn.Linear(columns, rows, bias=False)
+    theirs.load_state_dict(ours.state_dict())
+    first = ours.weight.data.clone()
+    own = Muon(Config(momentum=0.9, nesterov=nesterov, weight_decay=0.1), ours)
+    other = torch.optim.Muon(
+        theirs.parameters(),
+        lr=0.01,
+        momentum=0.9,
+        nesterov=nesterov,
+        weight_decay=0.1,
+        adjust_lr_fn="match_rms_adamw",
+    )
+    for _ in range(5):
+        gradient = torch.randn(rows, columns)
+        ours.weight.grad, theirs.weight.grad = gradient.clone(), gradient.clone()
+        own.update(learning_rate=0.01, skip=NEVER)
+        other.step()
+    moved, wanted = ours.weight.data - first, theirs.weight.data - first
+    assert float(torch.cosine_similarity(moved.flatten(), wanted.flatten(), dim=0)) > 0.999
+    assert float(moved.norm() / wanted.norm()) == pytest.approx(1.0, abs=0.01)
+
+
 def test_what_is_no_matrix_is_updated_as_by_adamw():
     def trained(kind, config):
         torch.manual_seed(0)

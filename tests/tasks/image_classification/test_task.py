@@ -78,3 +78,11 @@ def test_images_without_a_class_and_a_single_class_are_refused(tmp_path):
     (tmp_path / "valid" / "labels.tsv").write_text("disk/000.png\tdisk\n")
     with pytest.raises(InputError, match="at least two classes"):
         sources_of(path.parent)
+
+
+@pytest.mark.slow
+def test_a_classifier_learns_the_vectors_of_another(image_classifier_run, tmp_path):
+    changes = {**CLASSIFIES, "loss.feature_matching": {"teacher": str(image_classifier_run)}, "seed": 9}
+    run = train(diffusion_recipe(tmp_path, **changes), out=tmp_path / "run").run
+    lines = read_journal(run / "metrics.jsonl")
+    assert all(each["objective"] > each["loss"] + 0.01 for each in lines)

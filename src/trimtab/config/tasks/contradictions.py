@@ -7,6 +7,7 @@ from trimtab.config.run import Recipe
 from trimtab.config.task_facts import facts_of
 from trimtab.config.task_record import TASKS
 from trimtab.config.tasks.detection import box_contradictions
+from trimtab.config.tasks.feature_matching import feature_contradictions
 from trimtab.config.tasks.guided_alignment import alignment_contradictions
 from trimtab.config.tasks.modular import modular_contradictions
 from trimtab.config.tasks.recognition import image_contradictions
@@ -19,6 +20,7 @@ def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     yield from _model_kind(recipe)
     yield from _metrics(recipe)
     yield from alignment_contradictions(recipe)
+    yield from feature_contradictions(recipe)
     yield from factor_contradictions(recipe)
     yield from modular_contradictions(recipe)
     if not recipe.facts.reads_images:

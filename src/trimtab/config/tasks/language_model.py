@@ -185,7 +185,7 @@ def _transforms(recipe: "Recipe") -> Iterator[Complaint]:
 
 
 FACTS = TaskFacts(
-    model_kinds=("decoder", "pretrained", "transformers"),
+    model_kinds=("decoder", "pretrained", "transformers", "x_transformers"),
     other_kinds="a language model has no encoder",
     one_row=True,
     scores_follow_from_the_loss=True,

@@ -132,7 +132,7 @@ def _of_corpora(recipe: "Recipe") -> Iterator[Complaint]:
 
 
 FACTS = TaskFacts(
-    model_kinds=("encoder_decoder", "modular", "transformers"),
+    model_kinds=("encoder_decoder", "modular", "transformers", "x_transformers"),
     other_kinds="a decoder alone reads no source apart",
     attends_to_source=True,
     one_row=False,

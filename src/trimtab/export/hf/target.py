@@ -29,6 +29,7 @@ from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.module.causal import CausalModule
 from trimtab.model.module.seq2seq import Seq2SeqModule
+from trimtab.model.module.x_transformers import XDecoder, XTranslator
 
 LIBRARY = "transformers"
 
@@ -57,6 +58,8 @@ class HuggingFace:
                 module.write(trained, model, folder)
             case CausalModule() as model:
                 module_text.write(trained, model, folder)
+            case XDecoder() | XTranslator():
+                raise AssertionError("refused with the recipe")
             case _:
                 assert_never(trained.model)
 
@@ -87,6 +90,8 @@ class HuggingFace:
             case EncoderDecoder():
                 usage = marian.usage(name, tags=tags)
                 return TargetCard(library=LIBRARY, usage=usage, limits=marian.limits(trained))
+            case XDecoder() | XTranslator():
+                raise AssertionError("refused with the recipe")
             case _:
                 assert_never(trained.model)
 

@@ -57,8 +57,8 @@ class ModuleModel(nn.Module):
         return found if self.logit_cap is None else self.logit_cap * torch.tanh(found / self.logit_cap)
 
     @property
-    def output_layer(self) -> nn.Linear:
-        """What scores the ids."""
+    def output_layer(self) -> Any:
+        """What scores the ids: a module with a `weight`."""
         raise NotImplementedError
 
     @property

@@ -83,7 +83,7 @@ def faded_weights(model: nn.Module) -> set[str]:
     }
 
 
-def can_fade(model: nn.Module) -> None:
+def enable_fade(model: nn.Module) -> None:
     """Gives all combined positions of a model a share."""
     for each in model.modules():
         if isinstance(each, CombinedPositions):

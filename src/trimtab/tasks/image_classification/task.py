@@ -23,6 +23,7 @@ from trimtab.tasks.images.square_examples import SquareExamples
 from trimtab.tasks.images.squares import Squares, images_of, open_squares
 from trimtab.tasks.labels import load_labels
 from trimtab.tasks.task import OwnChecks, Task, Untrained, Validation
+from trimtab.tasks.teacher import Teacher, open_teacher
 from trimtab.types import LossOutput
 
 
@@ -68,8 +69,8 @@ def build_image_classifier(recipe: Recipe, datasets: Squares, *, device: torch.d
 class ClassLoss:
     """Cross-entropy of the class of each image, as the recipe asks for it; see `tasks.task.ComputesLoss`."""
 
-    def __init__(self, loss: Loss) -> None:
-        self.loss = loss
+    def __init__(self, loss: Loss, teacher: Teacher | None = None) -> None:
+        self.loss, self.teacher = loss, teacher
 
     @property
     def truncating(self) -> bool:
@@ -82,12 +83,22 @@ class ClassLoss:
 
     def __call__(self, model: ImageClassifier, batch: SquareBatch) -> LossOutput:
         """Summed over the images of a batch that count."""
-        return self.loss(model(batch), model.output_matrix, batch.targets)
+        hidden = model(batch)
+        found = self.loss(hidden, model.output_matrix, batch.targets)
+        if self.teacher is None:
+            return found
+        return self.teacher.added(found, hidden, batch, labels=batch.targets, training=model.training)
 
 
 def build_class_loss(recipe: Recipe, datasets: Squares, *, device: torch.device) -> ClassLoss:
     """The loss of a recipe on the device."""
-    return ClassLoss(build_loss(recipe.loss, num_ids=len(datasets.labels), device=device))
+    loss = build_loss(recipe.loss, num_ids=len(datasets.labels), device=device)
+    if recipe.loss.feature_matching is None:
+        return ClassLoss(loss)
+    trained = load_image_classifier(recipe.loss.feature_matching.teacher, device=str(device))
+    same = trained.labels == datasets.labels and images_of(trained.recipe) == images_of(recipe)
+    teacher = open_teacher(recipe, trained, same_input=same, what="size of images and classes", device=device)
+    return ClassLoss(loss, teacher)
 
 
 def untrained(datasets: Squares) -> Untrained:

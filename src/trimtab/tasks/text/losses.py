@@ -5,12 +5,13 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from trimtab.config.loss import GuidedAlignment
 from trimtab.config.run import Recipe
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.inference.load import load_model
 from trimtab.loss.build import Loss, build_loss
 from trimtab.loss.guided_alignment import alignment_loss
 from trimtab.model.encoder_decoder import EncoderDecoder
@@ -19,6 +20,7 @@ from trimtab.model.module.module_model import ModuleModel
 from trimtab.model.source_attention import forward_aligned
 from trimtab.model.transformer import Transformer
 from trimtab.tasks.task import Untrained
+from trimtab.tasks.teacher import Teacher, open_teacher
 from trimtab.tasks.text.datasets import TextDatasets
 from trimtab.types import IGNORE, LossOutput, PackedBatch
 
@@ -36,8 +38,8 @@ class Labelled(Protocol):
 class OutputMatrixLoss:
     """Cross-entropy of each label of a batch, as the recipe asks for it; see `tasks.task.ComputesLoss`."""
 
-    def __init__(self, loss: Loss) -> None:
-        self.loss = loss
+    def __init__(self, loss: Loss, teacher: Teacher | None = None) -> None:
+        self.loss, self.teacher = loss, teacher
 
     @property
     def truncating(self) -> bool:
@@ -51,14 +53,28 @@ class OutputMatrixLoss:
     def __call__(self, model: Transformer | ModuleModel, batch: Labelled) -> LossOutput:
         """Summed over the targets of a batch; what routers of experts add is a part of the objective, not of the
         loss."""
-        return with_routers(self.loss(model(batch), model.output_matrix, batch.labels), model, batch)
+        hidden = model(batch)
+        return self.with_added(self.loss(hidden, model.output_matrix, batch.labels), hidden, model, batch)
+
+    def with_added(
+        self,
+        found: LossOutput,
+        hidden: Float[Tensor, "targets width"],
+        model: Transformer | ModuleModel,
+        batch: Labelled,
+    ) -> LossOutput:
+        """The loss with the terms of routers and of a teacher in its objective."""
+        found = with_routers(found, model, batch)
+        if self.teacher is None:
+            return found
+        return self.teacher.added(found, hidden, batch, labels=batch.labels, training=model.training)
 
 
 class GuidedLoss(OutputMatrixLoss):
     """The same with a head that learns alignments, for packs that have links."""
 
-    def __init__(self, loss: Loss, config: GuidedAlignment) -> None:
-        super().__init__(loss)
+    def __init__(self, loss: Loss, config: GuidedAlignment, teacher: Teacher | None = None) -> None:
+        super().__init__(loss, teacher)
         self.config = config
 
     def __call__(self, model: EncoderDecoder, batch: PackedBatch) -> LossOutput:
@@ -67,7 +83,7 @@ class GuidedLoss(OutputMatrixLoss):
             return super().__call__(model, batch)
         layer = self.config.layer_of(len(model.decoder.blocks))
         hidden, queries, keys = forward_aligned(model, batch, layer=layer, head=self.config.head)
-        found = with_routers(self.loss(hidden, model.output_matrix, batch.labels), model, batch)
+        found = self.with_added(self.loss(hidden, model.output_matrix, batch.labels), hidden, model, batch)
         aligned = alignment_loss(queries, keys, batch.links, target=batch.target, source=batch.source)
         return replace(found, objective=found.objective + self.config.weight * aligned)
 
@@ -86,7 +102,19 @@ def build_text_loss(recipe: Recipe, datasets: TextDatasets, *, device: torch.dev
     cap = recipe.model.logit_cap if isinstance(recipe.model, TransformersModel) else None
     loss = build_loss(recipe.loss, num_ids=datasets.tokenizer.num_ids, device=device, logit_cap=cap)
     guided = recipe.loss.guided_alignment
-    return OutputMatrixLoss(loss) if guided is None else GuidedLoss(loss, guided)
+    teacher = text_teacher(recipe, datasets, device=device)
+    return OutputMatrixLoss(loss, teacher) if guided is None else GuidedLoss(loss, guided, teacher)
+
+
+def text_teacher(recipe: Recipe, datasets: TextDatasets, *, device: torch.device) -> Teacher | None:
+    """The trained run whose hidden vectors are matched; None for none. Raises InputError where it has another tokenizer
+    or is of another task."""
+    if recipe.loss.feature_matching is None:
+        return None
+    trained = load_model(recipe.loss.feature_matching.teacher, device=str(device))
+    same = trained.tokenizers.fingerprints == datasets.tokenizers.fingerprints
+    same = same and trained.recipe.task == recipe.task
+    return open_teacher(recipe, trained, same_input=same, what="task and tokenizer", device=device)
 
 
 def untrained(datasets: TextDatasets) -> Untrained:

@@ -15,6 +15,7 @@ from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import ByteLevel, SentencePieceTokenizer
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.config.x_transformers_model import XTransformersModel
 from trimtab.units import Duration
 
 SCHEDULES = {"linear_warmup": "linear"}
@@ -88,6 +89,13 @@ def _put_model(told: Told, tree: Branches) -> None:
         _put_module(told, tree, model)
         return
     put(told, "from_scratch", tree.where("model", not tree.recipe.begins_trained))
+    if isinstance(model, XTransformersModel):
+        put(told, "encoder_decoder", tree.where("model.kind", model.has_encoder))
+        for concept, key in (("hidden_size", "dim"), ("layers", "layers"), ("heads", "heads")):
+            put(told, concept, tree.at(f"model.{key}"))
+        put(told, "dropout", tree.at("model.dropout"))
+        put(told, "tied_embeddings", tree.at("model.tie_embeddings"))
+        return
     if isinstance(model, DetectorModel | AutoencoderModel):
         put(told, "dropout", tree.at("model.dropout"))
         return

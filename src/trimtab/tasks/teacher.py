@@ -1,0 +1,78 @@
+"""The trained model whose hidden vectors a run matches, for tasks whose models give a vector for each target."""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from trimtab.config.loss import FeatureMatching
+from trimtab.config.run import Recipe
+from trimtab.errors import input_error
+from trimtab.inference.chosen_weights import weights_sha256
+from trimtab.loss.feature_matching import feature_distance, projection
+from trimtab.types import LossOutput
+
+KEY = "loss.feature_matching.teacher"
+
+
+class Teacher:
+    """Adds the distance between the vectors of two models to an objective (`loss.feature_matching`)."""
+
+    def __init__(self, model: nn.Module, config: FeatureMatching, *, dim: int, device: torch.device) -> None:
+        """`model` is trained and stays as it is; `dim` is the width of the model that learns."""
+        self.model, self.config = model.eval().requires_grad_(False), config
+        width: Any = model.dim
+        same = width == dim
+        self.projection = None if same else projection(width, dim, seed=0).to(device)
+
+    def added(
+        self,
+        found: LossOutput,
+        hidden: Float[Tensor, "targets dim"],
+        batch: Any,
+        *,
+        labels: Int[Tensor, "targets"],
+        training: bool,
+    ) -> LossOutput:
+        """The loss of a batch with the distance in its objective, a sum over targets; in evaluation as it is."""
+        if not training:
+            return found
+        with torch.no_grad():
+            wanted = self.model(batch).float()
+            wanted = wanted if self.projection is None else wanted @ self.projection.T
+        apart = feature_distance(hidden, wanted, labels, distance=self.config.distance)
+        return replace(found, objective=found.objective + self.config.weight * apart)
+
+
+def open_teacher(
+    recipe: Recipe, trained: Any, *, same_input: bool, what: str, device: torch.device
+) -> Teacher:
+    """The teacher of a recipe from its loaded run. Raises InputError where it reads something else than the run that
+    learns, `what` being what must be the same, or its weights are not those that the recipe names."""
+    config = recipe.loss.feature_matching
+    assert config is not None, "the recipe has a teacher"
+    if not same_input:
+        raise input_error(
+            f"{KEY}: {config.teacher} reads other inputs than this run",
+            got=f"another {what}",
+            allowed=f"a run with the same {what}",
+            fix="name a run that was trained on the same data, and take its tokenizer or images as they are",
+        )
+    found = weights_sha256(trained.checkpoint, trained.recipe)
+    if config.sha256 not in (None, found):
+        raise input_error(
+            f"loss.feature_matching.sha256: {config.teacher} holds other weights",
+            got=found,
+            allowed=config.sha256 or "",
+            fix="name the checkpoint that is meant, or leave sha256 out",
+        )
+    if trained.model.max_positions < recipe.data.max_tokens and not recipe.facts.reads_images:
+        raise input_error(
+            f"{KEY}: {config.teacher} has too few positions for the texts of this run",
+            got=f"{trained.model.max_positions}",
+            allowed=f"at least {recipe.data.max_tokens}, which is data.max_tokens",
+            fix=f"set `data.max_tokens: {trained.model.max_positions}`",
+        )
+    return Teacher(trained.model, config, dim=recipe.model.dim, device=device)

@@ -1,0 +1,82 @@
+import json
+
+import pytest
+import torch
+
+import trimtab
+from tests.model.test_encoder_decoder import SOURCES, TARGETS, build
+from tests.small_run import small_recipe
+from tests.streams import pack_of
+from trimtab.config.loss import CrossEntropyLoss, FeatureMatching
+from trimtab.errors import InputError
+from trimtab.loss.build import build_loss
+from trimtab.tasks.teacher import Teacher
+from trimtab.tasks.text.losses import OutputMatrixLoss
+from trimtab.types import IGNORE
+
+PACK = pack_of(SOURCES, TARGETS)
+CPU = torch.device("cpu")
+
+
+def loss_with(model, teacher, **config):
+    matching = FeatureMatching(teacher="runs/teacher", **config)
+    plain = build_loss(CrossEntropyLoss(), num_ids=90, device=CPU)
+    return OutputMatrixLoss(plain, Teacher(teacher, matching, dim=model.dim, device=CPU))
+
+
+def test_a_model_that_is_its_teacher_has_nothing_to_learn_from_it():
+    found = loss_with(build(), build())(build(), PACK)
+    plain = OutputMatrixLoss(build_loss(CrossEntropyLoss(), num_ids=90, device=CPU))(build(), PACK)
+    torch.testing.assert_close(found.objective, plain.objective, atol=1e-4, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("distance", "dim"), [("cosine", 32), ("mse", 32), ("cosine", 64)])
+def test_the_distance_is_added_once_for_each_target_and_falls_by_its_gradient(distance, dim):
+    model, teacher = build(), build(dim=dim, layers=1)
+    loss = loss_with(model, teacher, distance=distance, weight=3.0)
+    found = loss(model, PACK)
+    hidden, wanted = model(PACK), teacher.eval()(PACK)
+    if dim != 32:
+        wanted = wanted @ loss.teacher.projection.T
+    apart = (
+        (hidden - wanted).square().mean(-1)
+        if distance == "mse"
+        else 1 - torch.cosine_similarity(hidden, wanted, dim=-1)
+    )
+    added = found.objective - OutputMatrixLoss(loss.loss)(model, PACK).objective
+    torch.testing.assert_close(added, 3.0 * apart[PACK.labels != IGNORE].sum(), atol=1e-3, rtol=1e-4)
+    optimizer, first = torch.optim.Adam(model.parameters(), lr=3e-3), float(apart.detach().sum())
+    for _ in range(5):
+        optimizer.zero_grad()
+        loss(model, PACK).objective.backward()
+        optimizer.step()
+    assert all(each.grad is None for each in teacher.parameters())
+    after = loss.teacher.added(found, model(PACK), PACK, labels=PACK.labels, training=True)
+    assert float(after.objective - found.objective) / 3.0 < 0.95 * first
+
+
+def test_an_evaluation_is_not_matched():
+    model = build().eval()
+    loss = loss_with(model, build(dim=64, layers=1))
+    assert torch.equal(loss(model, PACK).objective, OutputMatrixLoss(loss.loss)(model, PACK).objective)
+
+
+@pytest.mark.slow
+def test_a_run_learns_from_another_and_refuses_one_that_reads_something_else(tmp_path):
+    short = {"length": "6 steps", "checkpoint.every": "3 steps", "step.schedule.warmup": "2 steps"}
+    teacher = trimtab.train(small_recipe(tmp_path, **short), out=tmp_path / "teacher").run
+    changes = {**short, "loss.feature_matching": {"teacher": "teacher"}, "model.dim": 16}
+    recipe = small_recipe(tmp_path, **changes)
+    run = trimtab.train(recipe, out=tmp_path / "student").run
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert all(each["objective"] > each["loss"] + 0.05 for each in lines)
+    again = trimtab.train(recipe, out=tmp_path / "student", resume=True).run
+    assert again == run
+    for changed, words in (
+        ({"data.tokenizer.vocabulary_size": 60}, "another task and tokenizer"),
+        ({"loss.feature_matching": {"teacher": "teacher", "sha256": "0" * 64}}, "holds other weights"),
+        ({"loss.feature_matching": {"teacher": "none"}}, "none"),
+    ):
+        with pytest.raises(InputError, match=words):
+            trimtab.train(small_recipe(tmp_path, **{**changes, **changed}), out=tmp_path / "other")
+    assert teacher.is_dir()
