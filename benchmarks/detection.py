@@ -121,7 +121,7 @@ def recipe_of(args):
         "data": {
             "train": [{"boxes": str(data / "train" / pages)}],
             "valid": {"boxes": str(data / "test" / "boxes.json")},
-            "canvas": {"fit": fit, "size": 128 if dry else CANVAS, "augment": {"flip": 0.0, "crop": 0.0}},
+            "canvas": {"fit": fit, "size": 160 if dry else CANVAS, "augment": {"flip": 0.0, "crop": 0.0}},
             "workers": 0 if dry else max(1, (os.cpu_count() or 4) // (args.jobs + 1)),
         },
         "model": {
