@@ -10,10 +10,9 @@ from trimtab.run_findings.preflight import UNUSABLE_BOXES
 from trimtab.tasks.detection.annotations import CUT_OFF, LEFT_OUT, Faults
 from trimtab.tasks.detection.batches import BoxBatch
 from trimtab.tasks.detection.examples import blanked
+from trimtab.tasks.diagnoses import ALONE, UNSEEN, differs_alone, dropped_examples, not_seen, others_seen
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import hidden
-from trimtab.tasks.text.causality import ALONE, UNSEEN, differs_alone, not_seen, others_seen
-from trimtab.tasks.text.data_checks import dropped_examples
 
 FIX = "data_ledger.json counts what is dropped and names the images; see data.canvas and model.queries"
 MANY = 0.2
