@@ -263,7 +263,7 @@ def verdict(arms):
     kinds = sorted({name.split(",")[0] for name in last})
     found = {}
     for kind in kinds:
-        rows = [row for name, row in last.items() if name.startswith(f"{kind},")]
+        rows = [row for name, row in last.items() if name.split(",")[0] == kind]
         found[kind] = {
             key: round(statistics.fmean(row[key] for row in rows), 4)
             for key in KEPT
