@@ -104,7 +104,8 @@ def trained(name, root, steps=None):
     """The CPU seconds of a run, and its evaluations."""
     recipe = Path(__file__).parent.parent / "recipes" / f"{name}.yaml"
     with tempfile.TemporaryDirectory() as place:
-        shorter = [f"length={steps} steps", f"evaluate.every={steps} steps"] if steps else []
+        keys = ("length", "evaluate.every", "checkpoint.every")
+        shorter = [*(f"{key}={steps} steps" for key in keys), "step.schedule.warmup=1 steps"] if steps else []
         before = own_seconds()
         run(["train", recipe, f"data.root={root.resolve()}", *shorter, "--out", f"{place}/run"])
         rows = (Path(place) / "run" / "evaluations.jsonl").read_text().splitlines()
