@@ -121,7 +121,7 @@ def recipe_of(args):
         "data": {
             "train": [{"boxes": str(data / "train" / pages)}],
             "valid": {"boxes": str(data / "test" / "boxes.json")},
-            "canvas": {"fit": fit, "size": 128 if dry else CANVAS, "augment": {"flip": 0.0, "crop": 0.0}},
+            "canvas": {"fit": fit, "size": 160 if dry else CANVAS, "augment": {"flip": 0.0, "crop": 0.0}},
             "workers": 0 if dry else max(1, (os.cpu_count() or 4) // (args.jobs + 1)),
         },
         "model": {
@@ -177,7 +177,7 @@ def run(args):
         "backbone": [(f"{kind}/ciou", seed) for seed in SEEDS for kind in ("pretrained", "random")],
     }
     waiting = [each for name in args.of or ("aspect", "losses") for each in arms[name]]
-    waiting = waiting[: 3 if args.dry_run else None]
+    waiting = waiting[: 2 if args.dry_run else None]
     record = Record(
         args.out,
         question="AP of text lines on rendered 16:9 pages, native aspect against squash at equal pixels; box losses",
@@ -243,7 +243,7 @@ def start(args, arm, seed, folder):
     told += ["--steps", str(args.steps), "--jobs", str(args.jobs), "--preset", args.preset]
     command = [sys.executable, str(Path(__file__).resolve()), *told, *(["--dry-run"] if args.dry_run else [])]
     with (folder / "log.txt").open("w") as log:
-        environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1" if args.dry_run else "2"}
         return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment), folder
 
 
@@ -263,7 +263,7 @@ def verdict(arms):
     kinds = sorted({name.split(",")[0] for name in last})
     found = {}
     for kind in kinds:
-        rows = [row for name, row in last.items() if name.startswith(f"{kind},")]
+        rows = [row for name, row in last.items() if name.split(",")[0] == kind]
         found[kind] = {
             key: round(statistics.fmean(row[key] for row in rows), 4)
             for key in KEPT

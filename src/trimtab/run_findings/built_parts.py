@@ -83,7 +83,7 @@ INPUT_WITHOUT_EFFECT = RunFinding(
     fix=(
         "look at how the decoder reads it: self-attention, attention to the source, embeddings of the target"
     ),
-    home="tasks/text/causality.py",
+    home="tasks/diagnoses.py",
     symptoms=(
         "output has nothing to do with the input",
         "every input gives the same output",
@@ -101,7 +101,7 @@ EXAMPLES_SEE_EACH_OTHER = RunFinding(
         "they are not there."
     ),
     fix="look at the boundaries of segments, and at the mask of attention",
-    home="tasks/text/causality.py",
+    home="tasks/diagnoses.py",
     symptoms=(
         "translations depend on the batch size",
         "validation differs from training",
@@ -116,7 +116,7 @@ EXAMPLE_DIFFERS_ALONE = RunFinding(
     seen="an example alone gives other vectors than in a pack",
     why="The model sees padding, or the place in a pack; then its loss depends on how steps are cut.",
     fix="look at the mask of padding, and at how positions are counted",
-    home="tasks/text/causality.py",
+    home="tasks/diagnoses.py",
     symptoms=(
         "translations depend on the batch size",
         "loss depends on the padding",

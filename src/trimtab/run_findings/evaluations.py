@@ -223,7 +223,7 @@ EVALUATION_NOT_FINITE = RunFinding(
     fix=(
         "let the run continue: its guard rolls back to a healthy checkpoint; or start again with a lower learning rate"
     ),
-    home="tasks/text/diagnose.py",
+    home="tasks/diagnoses.py",
     symptoms=("the validation loss is nan",),
 )
 

@@ -27,7 +27,7 @@ EXAMPLES_DROPPED = RunFinding(
     seen="many of the first examples are dropped by a filter or a limit",
     why="Dropped examples are not learned; a filter or limit does not fit this text.",
     fix="loosen data.transforms or raise data.max_tokens; `trimtab data inspect` shows examples",
-    home="tasks/text/data_checks.py",
+    home="tasks/diagnoses.py",
     symptoms=(
         "long sentences are translated badly",
         "fewer examples than expected",

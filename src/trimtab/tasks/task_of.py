@@ -40,15 +40,22 @@ def task_of(recipe: Recipe) -> Task:
             return DETECTION
         case "diffusion":
             _check_pillow(recipe)
-            if recipe.model.kind == "autoencoder":
-                from trimtab.tasks.diffusion.autoencoder_task import AUTOENCODER
+            return _image_maker(recipe)
+        case _:
+            assert_never(recipe.task)
 
-                return AUTOENCODER
+
+def _image_maker(recipe: Recipe) -> Task:
+    """The two models of diffusion have a loss, a validation and an export each, over the same images."""
+    match recipe.model.kind:
+        case "autoencoder":
+            from trimtab.tasks.diffusion.autoencoder_task import AUTOENCODER
+
+            return AUTOENCODER
+        case _:
             from trimtab.tasks.diffusion.task import DIFFUSION
 
             return DIFFUSION
-        case _:
-            assert_never(recipe.task)
 
 
 def _check_pillow(recipe: Recipe) -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from trimtab.tasks.detection.annotations import EMPTY, Faults
-from trimtab.tasks.detection.checks import data_checks, image_is_the_same_alone, images_are_apart
+from trimtab.tasks.detection.checks import data_checks, image_is_the_same_alone, images_are_apart, unlike
 
 
 def test_boxes_that_are_not_used_are_a_finding_and_many_of_them_an_error(parts):
@@ -34,3 +34,11 @@ def test_a_model_that_mixes_images_is_found(parts, monkeypatch, check):
 
     monkeypatch.setattr(type(parts.model), "predicted", mixed)
     assert [*check(parts)] != []
+
+
+def test_queries_in_another_order_are_the_same_predictions():
+    rows = torch.rand(40, 5, generator=torch.Generator().manual_seed(1))
+    assert unlike(rows, rows.flip(0)) < 1e-6
+    exchanged = torch.cat([rows[:38] + 1e-7, rows[38:] + 5])
+    assert unlike(rows, exchanged) < 1e-6
+    assert unlike(rows, rows + 0.5 * rows.mean(1, keepdim=True)) > 1e-2

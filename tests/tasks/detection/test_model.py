@@ -119,6 +119,15 @@ def test_from_scratch_no_batch_norm_is_frozen_and_a_folder_freezes_it():
     assert not any(type(each).__name__.endswith("FrozenBatchNorm2d") for each in detector("detr").modules())
 
 
+def test_where_the_backbone_alone_is_trained_the_norms_of_the_rest_are_live():
+    model = detector(warm_start="run", warm_start_part="backbone")
+    live = {
+        name: each.live for name, each in model.network.named_modules() if isinstance(each, StepBatchNorm)
+    }
+    assert len({*live.values()}) == 2
+    assert live == {name: not name.startswith("model.backbone.") for name in live}
+
+
 @pytest.mark.slow
 def test_images_of_any_size_run_one_after_another():
     model = detector().eval()

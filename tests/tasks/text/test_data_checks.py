@@ -8,7 +8,7 @@ from trimtab.config.paths import resolve_paths
 from trimtab.errors import InputError
 from trimtab.progress import Silent
 from trimtab.tasks.task_of import open_datasets
-from trimtab.tasks.text.data_checks import blank_references, data_checks, dropped_examples
+from trimtab.tasks.text.data_checks import blank_references, data_checks
 
 TWICE = {"data.valid": {"source": "train.en", "target": "train.de"}}
 
@@ -23,17 +23,6 @@ def test_tags_and_pairs_that_are_trained_on_are_found_in_a_validation_set(tmp_pa
         each.code for each in data_checks(small_parts(tmp_path, **TWICE, **{"data.train.0.tags": ["<x>"]}))
     }
     assert {"D204"} < codes
-
-
-@pytest.mark.parametrize(("least", "severity"), [(2, None), (4, "warning"), (6, "error")])
-def test_examples_that_filters_drop_are_counted_by_reason(tmp_path, least, severity):
-    parts = small_parts(tmp_path, **{"data.transforms": [{"kind": "length", "min": least}]})
-    results = list(dropped_examples(parts, fix=""))
-    assert [(each.code, each.severity) for each in results] == ([("D202", severity)] if severity else [])
-    for each in results:
-        share = len(parts.datasets.sample.dropped) / 200
-        assert each.message.startswith(f"{share:.1%} of the first 200 examples are dropped: ")
-        assert f" {share:.1%}" in each.message.partition(":")[2]
 
 
 @pytest.mark.parametrize(("blank", "severity"), [(0, None), (3, "warning"), (24, "error")])

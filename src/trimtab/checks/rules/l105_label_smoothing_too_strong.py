@@ -9,6 +9,9 @@ from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _STRONG = 0.3
 _VOCABULARY = 32000
+_LABELING = frozenset({"classification", "image_classification"})
+_CLASSES = 10
+"""How many a recipe's labels have is not in the recipe."""
 _YAML = (
     "data:\n  corpus_1: {{path_src: train.en, path_tgt: train.de}}\n  valid: {{path_src: dev.en, path_tgt: "
     "dev.de}}\nsave_model: out/model\nencoder_type: transformer\ndecoder_type: transformer\n"
@@ -19,7 +22,7 @@ RULE = Rule(
     code="L105",
     name="label-smoothing-too-strong",
     severity="warning",
-    message="label smoothing {value}: with {vocabulary} tokens the loss cannot fall below {floor} nats, "
+    message="label smoothing {value}: with {vocabulary} the loss cannot fall below {floor} nats, "
     "however good the model",
     why="The optimum for a smoothed label gives the right token only {share} of the probability. 0.1 is "
     "what translation and image models use; far above it, confidence and the order of hypotheses in "
@@ -54,12 +57,13 @@ def check(run: Description) -> Iterator[Diagnosis]:
     smoothing = run.setting("label_smoothing")
     if smoothing is None or not _STRONG <= smoothing.value < 1:
         return
-    known = run.value("vocab_size")
-    vocabulary: int = known if known is not None and known > 1 else _VOCABULARY
+    known, labels = run.value("vocab_size"), run.value("task") in _LABELING
+    vocabulary: int = known if known is not None and known > 1 and not labels else _VOCABULARY
+    vocabulary = _CLASSES if labels else vocabulary
     yield RULE.at(
         smoothing,
         value=f"{smoothing.value:g}",
-        vocabulary=f"{vocabulary:,}",
+        vocabulary=f"{vocabulary:,} {'classes' if labels else 'tokens'}",
         floor=f"{_entropy(smoothing.value, vocabulary):.2f}",
         share=f"{1 - smoothing.value + smoothing.value / vocabulary:.0%}",
     )

@@ -14,20 +14,8 @@ if TYPE_CHECKING:
 
 def diffusion_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Corpora, a tokenizer, transforms or terms of the loss that are for another task, and sizes that do not fit."""
-    for check in (square_contradictions, _images, _guidance, _loss):
+    for check in (square_contradictions, _images, _guidance, _loss, _export):
         yield from check(recipe)
-    if recipe.export:
-        is_autoencoder = recipe.model.kind == "autoencoder"
-        yield Complaint(
-            path="export",
-            what="autoencoders are not exported at the end of a run"
-            if is_autoencoder
-            else "no export target supports diffusion transformers yet",
-            got=", ".join(recipe.export),
-            fix="remove it, and run `trimtab export RUN --to hf` after the run"
-            if is_autoencoder
-            else "remove it",
-        )
 
 
 def _images(recipe: "Recipe") -> Iterator[Complaint]:
@@ -81,6 +69,20 @@ def _loss(recipe: "Recipe") -> Iterator[Complaint]:
                 got=f"{value if isinstance(value, float) else key}, with task diffusion",
                 fix="remove it; `model.prediction` and `model.weighting` say what the error is of and how it counts",
             )
+
+
+def _export(recipe: "Recipe") -> Iterator[Complaint]:
+    if not recipe.export:
+        return
+    match recipe.model.kind:
+        case "autoencoder":
+            what, fix = (
+                "autoencoders are not exported at the end of a run",
+                "remove it, and run `trimtab export RUN --to hf` after the run",
+            )
+        case _:
+            what, fix = "no export target supports diffusion transformers yet", "remove it"
+    yield Complaint(path="export", what=what, got=", ".join(recipe.export), fix=fix)
 
 
 FACTS = TaskFacts(

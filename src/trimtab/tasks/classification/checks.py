@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from trimtab.finding import Finding
+from trimtab.tasks.diagnoses import ALONE, UNSEEN, differs_alone, dropped_examples, not_seen, others_seen
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import hidden, hidden_in_training
-from trimtab.tasks.text.causality import ALONE, UNSEEN, differs_alone, not_seen, others_seen
-from trimtab.tasks.text.data_checks import dropped_examples, unknown_pieces
+from trimtab.tasks.text.data_checks import unknown_pieces
 from trimtab.tasks.text.probing import exchanged
 from trimtab.tasks.text.symbols import symbols_are_apart, text_comes_back
 

@@ -22,8 +22,8 @@ from trimtab.step.precision import Resolved
 from trimtab.tasks.classification.batches import LabelledBatch
 from trimtab.tasks.classification.datasets import LabelledSet
 from trimtab.tasks.classification.model import SequenceClassifier
+from trimtab.tasks.diagnoses import loss_not_finite
 from trimtab.tasks.task import ExampleLosses, Moment, Validated
-from trimtab.tasks.text.diagnose import loss_not_finite
 
 
 def loss_of(parts: Any, model: SequenceClassifier | ModuleClassifier, valid: LabelledSet) -> float:

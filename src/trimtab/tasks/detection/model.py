@@ -19,7 +19,7 @@ from trimtab.tasks.detection.batches import BoxBatch
 from trimtab.tasks.detection.letterbox import MEAN, STD
 from trimtab.tasks.detection.networks import new_network
 from trimtab.tasks.detection.norms import BatchStatistics, StepBatchNorm, replace_norms
-from trimtab.tasks.detection.starting import take_folder
+from trimtab.tasks.detection.starting import BACKBONES, take_folder
 
 HEADS = ("class_embed", "bbox_embed", "enc_score_head", "class_labels_classifier")
 """What depends on the categories, in names of weights."""
@@ -40,7 +40,7 @@ class Detector(ModuleModel):
 
     def __init__(self, config: DetectorModel, *, num_labels: int, seed: int) -> None:
         network = new_network(config, num_labels=num_labels, seed=seed)
-        replace_norms(network, config.norms)
+        replace_norms(network, config.norms, trained=BACKBONES if config.begins_with_backbone else ("",))
         super().__init__(config, network, num_ids=num_labels, max_positions=1)
         self.detector = config
         self.begins_zero = frozenset(

@@ -103,21 +103,25 @@ class BatchStatistics:
             norm.forget()
 
 
-def replace_norms(network: nn.Module, kind: Literal["live", "frozen", "group"]) -> int:
+def replace_norms(
+    network: nn.Module, kind: Literal["live", "frozen", "group"], *, trained: tuple[str, ...] = ("",)
+) -> int:
     """Puts norms of this kind in the place of every batch norm, also of those that transformers froze when it built the
     network (DFineConfig.freeze_backbone_batch_norms); gives their number. Affine weights and stored statistics are
-    kept, except that GroupNorm has no statistics."""
+    kept, except that GroupNorm has no statistics. `frozen` is for norms whose names begin with one of `trained`: the
+    others have statistics of nothing, and are live."""
     found = [*_batch_norms(network)]
-    for owner, name, norm in found:
-        setattr(owner, name, _like(norm, kind))
+    for owner, name, path, norm in found:
+        has_statistics = kind != "frozen" or path.startswith(trained)
+        setattr(owner, name, _like(norm, kind if has_statistics else "live"))
     return len(found)
 
 
-def _batch_norms(network: nn.Module) -> Iterator[tuple[nn.Module, str, Any]]:
-    for module in network.modules():
+def _batch_norms(network: nn.Module) -> Iterator[tuple[nn.Module, str, str, Any]]:
+    for path, module in network.named_modules():
         for name, child in module.named_children():
             if isinstance(child, nn.BatchNorm2d) or type(child).__name__.endswith(FROZEN_CLASSES):
-                yield module, name, child
+                yield module, name, f"{path}.{name}".lstrip("."), child
 
 
 @torch.no_grad()

@@ -21,9 +21,9 @@ from trimtab.tasks.detection.letterbox import Letterbox, corners
 from trimtab.tasks.detection.losses import DetectionLoss
 from trimtab.tasks.detection.model import Detector, Predictions
 from trimtab.tasks.detection.suppression import suppressed
+from trimtab.tasks.diagnoses import loss_not_finite
 from trimtab.tasks.images.sheet import sheet_of
 from trimtab.tasks.task import ExampleLosses, Moment, Validated
-from trimtab.tasks.text.diagnose import loss_not_finite
 
 MOST = 300
 """Predictions of an image that are looked at, those with the best scores."""

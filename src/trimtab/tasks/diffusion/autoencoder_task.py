@@ -16,6 +16,7 @@ from trimtab.data.valid_set import spread
 from trimtab.evaluation.score_rows import score_rows, total
 from trimtab.progress import Progress
 from trimtab.step.precision import autocast
+from trimtab.tasks.diagnoses import loss_not_finite
 from trimtab.tasks.diffusion.autoencoder import (
     ImageAutoencoder,
     autoencoder_of,
@@ -31,7 +32,6 @@ from trimtab.tasks.images.square_examples import SquareExamples
 from trimtab.tasks.images.squares import Squares, SquareSet, open_squares, unpacked
 from trimtab.tasks.labels import load_labels
 from trimtab.tasks.task import ExampleLosses, Moment, OwnChecks, Task, Validated, Validation
-from trimtab.tasks.text.diagnose import loss_not_finite
 from trimtab.types import LossOutput
 
 

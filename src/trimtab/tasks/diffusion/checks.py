@@ -7,11 +7,11 @@ import torch
 
 from trimtab.finding import Finding
 from trimtab.step.precision import autocast
+from trimtab.tasks.diagnoses import not_seen
 from trimtab.tasks.diffusion.batches import DiffusionBatch
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.images.checks import change_is_seen, every_other, with_other_pixels
 from trimtab.tasks.program import hidden_in_training
-from trimtab.tasks.text.causality import not_seen
 
 
 def images_are_apart(parts: Checked) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.data.valid_set import spread
 from trimtab.evaluation.score_rows import score_rows, total
 from trimtab.step.precision import autocast
+from trimtab.tasks.diagnoses import loss_not_finite
 from trimtab.tasks.diffusion.batches import BANDS, DiffusionBatch
 from trimtab.tasks.diffusion.losses import squared_errors
 from trimtab.tasks.diffusion.model import ImageDiffuser
@@ -20,7 +21,6 @@ from trimtab.tasks.diffusion.pictures import grid_of, png_of
 from trimtab.tasks.diffusion.sampling import SampleRequest, sampled
 from trimtab.tasks.images.squares import SquareSet
 from trimtab.tasks.task import ExampleLosses, Moment, Validated
-from trimtab.tasks.text.diagnose import loss_not_finite
 
 MOST_CLASSES = 10
 """Rows of the grid of samples."""

@@ -14,11 +14,11 @@ from trimtab.data.valid_set import spread
 from trimtab.evaluation.score_rows import score_rows, total
 from trimtab.metrics.catalogue import OF_LABELS
 from trimtab.metrics.metric import GivenLabels
+from trimtab.tasks.diagnoses import loss_not_finite
 from trimtab.tasks.image_classification.model import ImageClassifier
 from trimtab.tasks.images.square_batches import SquareBatch
 from trimtab.tasks.images.squares import SquareSet
 from trimtab.tasks.task import ExampleLosses, Moment, Validated
-from trimtab.tasks.text.diagnose import loss_not_finite
 
 
 @torch.no_grad()

@@ -7,11 +7,10 @@ import torch
 
 from trimtab.finding import Finding
 from trimtab.run_findings.preflight import GREY_IMAGES_AS_RGB
+from trimtab.tasks.diagnoses import ALONE, UNSEEN, differs_alone, dropped_examples, not_seen, others_seen
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.images.square_batches import Own, SquareBatch
 from trimtab.tasks.program import hidden, hidden_in_training
-from trimtab.tasks.text.causality import ALONE, UNSEEN, differs_alone, not_seen, others_seen
-from trimtab.tasks.text.data_checks import dropped_examples
 
 FIX = "data_ledger.json counts what is dropped and names the images; repair them, or take them out"
 

@@ -8,12 +8,11 @@ from torch import Tensor
 
 from trimtab.finding import Finding
 from trimtab.run_findings.preflight import UNKNOWN_PIECES
+from trimtab.tasks.diagnoses import ALONE, UNSEEN, differs_alone, dropped_examples, not_seen, others_seen
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import hidden, hidden_in_training
 from trimtab.tasks.recognition.batches import ImageBatch
 from trimtab.tasks.recognition.charset import described
-from trimtab.tasks.text.causality import ALONE, UNSEEN, differs_alone, not_seen, others_seen
-from trimtab.tasks.text.data_checks import dropped_examples
 
 NAMED = 5
 """Characters that a finding names."""

@@ -17,6 +17,7 @@ from trimtab.metrics.catalogue import OF_READINGS
 from trimtab.metrics.metric import Readings, edit_distance
 from trimtab.model.attention_cached import at_any_length
 from trimtab.step.precision import autocast
+from trimtab.tasks.diagnoses import loss_not_finite
 from trimtab.tasks.images.pixels import from_row
 from trimtab.tasks.images.sheet import sheet_of
 from trimtab.tasks.recognition.batches import ImageBatch
@@ -25,7 +26,6 @@ from trimtab.tasks.recognition.losses import ctc_of_batch
 from trimtab.tasks.recognition.model import LineReader
 from trimtab.tasks.recognition.reading import read_all
 from trimtab.tasks.task import ExampleLosses, Moment, Validated
-from trimtab.tasks.text.diagnose import loss_not_finite
 
 MOST_SHOWN, MOST_CHARACTERS = 8, 600
 """Lines with their text, of the worst and of the best each, and how much of each text."""

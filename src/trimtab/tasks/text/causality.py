@@ -12,12 +12,8 @@ import torch
 
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.finding import Finding
-from trimtab.run_findings.built_parts import (
-    EXAMPLE_DIFFERS_ALONE,
-    EXAMPLES_SEE_EACH_OTHER,
-    FUTURE_SEEN,
-    INPUT_WITHOUT_EFFECT,
-)
+from trimtab.run_findings.built_parts import FUTURE_SEEN
+from trimtab.tasks.diagnoses import ALONE, UNSEEN, differs_alone, not_seen, others_seen
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import hidden, hidden_in_training
 from trimtab.tasks.text.probing import (
@@ -29,13 +25,6 @@ from trimtab.tasks.text.probing import (
     size,
 )
 from trimtab.types import PackedBatch
-
-UNSEEN = {"fp32": 1e-5, "tf32": 5e-4, "bf16_mixed": 2e-3, "fp16_mixed": 5e-4, "bf16": 2e-3}
-"""How much a vector may change, of its size, by what it must not see; a leak gives some per cent."""
-SEEN = 1e-6
-"""How much it must change at least by what it must see; an untrained model gives some per cent."""
-ALONE = {"fp32": 1e-4, "tf32": 1e-2, "bf16_mixed": 3e-2, "fp16_mixed": 1e-2, "bf16": 3e-2}
-"""How much it may differ in a pack of other size, where sums are made in another order."""
 
 
 def sees_what_it_should(parts: Checked) -> Iterator[Finding]:
@@ -86,21 +75,6 @@ def future_seen(share: float, *, bound: float) -> Iterator[Finding]:
         )
 
 
-def others_seen(share: float, *, bound: float) -> Iterator[Finding]:
-    """A finding where one example changed another of the same pack."""
-    if not share <= bound:
-        yield EXAMPLES_SEE_EACH_OTHER.found(
-            f"with other tokens in one example, the others of its pack change by {share:.2g} of their size "
-            f"(bound {bound:g})"
-        )
-
-
-def not_seen(what: str, share: float) -> Iterator[Finding]:
-    """A finding where something that must matter does not."""
-    if not share > SEEN:
-        yield INPUT_WITHOUT_EFFECT.found(f"the prediction for a target token does not depend on the {what}")
-
-
 def unlike_alone(parts: Checked, window: TextGlobalBatch, pack: PackedBatch) -> Iterator[Finding]:
     """A finding where the shortest or the longest example differs alone from what it is in a pack with others. Without
     dropout, which is drawn by a token's place in the pack."""
@@ -117,12 +91,3 @@ def unlike_alone(parts: Checked, window: TextGlobalBatch, pack: PackedBatch) -> 
         ]:
             yield from found
             return
-
-
-def differs_alone(share: float, *, bound: float, targets: int, others: int) -> Iterator[Finding]:
-    """A finding where an example is not alone what it is beside others."""
-    if not share <= bound:
-        yield EXAMPLE_DIFFERS_ALONE.found(
-            f"an example of {targets} target tokens differs alone by {share:.2g} of its size from "
-            f"what it is beside {others} others (bound {bound:g})"
-        )

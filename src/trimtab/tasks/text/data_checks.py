@@ -9,12 +9,12 @@ from trimtab.data.shared_passages import documents_in_training
 from trimtab.data.tags import untagged_sets
 from trimtab.data.valid_set import ValidSet
 from trimtab.finding import Finding
-from trimtab.run_findings.preflight import BLANK_VALIDATION_LINES, EXAMPLES_DROPPED, UNKNOWN_PIECES
+from trimtab.run_findings.preflight import BLANK_VALIDATION_LINES, UNKNOWN_PIECES
+from trimtab.tasks.diagnoses import dropped_examples
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.text.symbols import symbols_are_apart, text_comes_back
 
 UNKNOWN_WARNING, UNKNOWN_ERROR = 0.005, 0.05
-DROPPED_WARNING, DROPPED_ERROR = 0.05, 0.5
 BLANK_WARNING, BLANK_ERROR = 0.02, 0.5
 
 
@@ -61,22 +61,6 @@ def ways_to_keep(*, one_row: bool) -> str:
     """What keeps more examples of a task on pairs."""
     shared = ", which source and target share" if one_row else ""
     return f"loosen data.transforms or raise data.max_tokens{shared}; `trimtab data inspect` shows examples"
-
-
-def dropped_examples(parts: Checked, *, fix: str) -> Iterator[Finding]:
-    """The share of examples that are not trained on."""
-    sample = parts.datasets.sample
-    reasons = [example.reason for example in sample.dropped]
-    share = len(reasons) / max(1, sample.seen)
-    if share > DROPPED_WARNING:
-        counted = ", ".join(
-            f"{reason} {reasons.count(reason) / sample.seen:.1%}" for reason in sorted(set(reasons))
-        )
-        yield EXAMPLES_DROPPED.found(
-            f"{share:.1%} of the first {sample.seen} examples are dropped: {counted}",
-            severity="error" if share > DROPPED_ERROR else "warning",
-            fix=fix,
-        )
 
 
 def blank_references(parts: Checked) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from trimtab.data.valid_set import ValidSet
 from trimtab.evaluation.repetition import find_collapse, find_repetition
 from trimtab.finding import Finding
 from trimtab.model.kinds import Model
-from trimtab.run_findings.evaluations import EVALUATION_NOT_FINITE, SOURCE_IGNORED
+from trimtab.run_findings.evaluations import SOURCE_IGNORED
 from trimtab.tasks.text.validation_scores import TranslatedLines, loss_of
 
 LEARNED_SHARE = 0.7
@@ -85,11 +85,6 @@ def losses_by_source(parts: Any, model: Model, valid: ValidSet) -> LossesBySourc
         own=loss_of(parts, model, valid, pairs=SHUFFLED_PAIRS),
         of_others=loss_of(parts, model, valid, pairs=SHUFFLED_PAIRS, shift=1),
     )
-
-
-def loss_not_finite(name: str, loss: float, *, consequence: str) -> Finding:
-    """The model gives no number for a validation set; `consequence` says what was not done therefore."""
-    return EVALUATION_NOT_FINITE.found(f"the loss of the validation set {name} is {loss:g}{consequence}")
 
 
 def source_ignored(right: float, wrong: float) -> Finding:

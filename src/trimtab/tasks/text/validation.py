@@ -12,8 +12,9 @@ from trimtab.run_findings.evaluations import (
     SOURCE_IGNORED,
     TRANSLATIONS_REPEAT_THEMSELVES,
 )
+from trimtab.tasks.diagnoses import loss_not_finite
 from trimtab.tasks.task import Moment, Validated
-from trimtab.tasks.text.diagnose import diagnose, loss_not_finite
+from trimtab.tasks.text.diagnose import diagnose
 from trimtab.tasks.text.sentences import sentences_of
 from trimtab.tasks.text.validation_scores import (
     TranslatedLines,

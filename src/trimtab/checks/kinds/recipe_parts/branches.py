@@ -66,10 +66,12 @@ def _put_data(told: Told, tree: Branches) -> None:
     ]
     put(told, "corpora", tree.where("data.train", [file for file in files if isinstance(file, str)]))
     put(told, "validation", tree.where("data.valid", bool(data.valid)))
-    put(told, "sequence_length", tree.at("data.max_tokens"))
-    if isinstance(data.tokenizer, SentencePieceTokenizer | ByteLevel) and data.charset is None:
-        put(told, "vocab_size", tree.at("data.tokenizer.vocabulary_size"))
-    if data.charset is None:
+    facts = tree.recipe.facts
+    if not (facts.reads_images and facts.one_target):
+        put(told, "sequence_length", tree.at("data.max_tokens"))
+    if not facts.reads_images:
+        if isinstance(data.tokenizer, SentencePieceTokenizer | ByteLevel):
+            put(told, "vocab_size", tree.at("data.tokenizer.vocabulary_size"))
         put(told, "shared_vocabulary", tree.where("data.tokenizer", True))
     put(told, "dataloader_workers", tree.at("data.workers"))
 
@@ -148,7 +150,8 @@ def _put_step(told: Told, tree: Branches) -> None:
     step = tree.recipe.step
     put(told, "global_batch", tree.at("step.tokens_per_step"))
     put(told, "micro_batch", tree.where("step.tokens_per_micro_batch", step.micro_batch_tokens))
-    put(told, "batch_unit", tree.where("step.tokens_per_step", "tokens"))
+    if not tree.recipe.facts.one_target:  # which counts examples: images or texts of any length
+        put(told, "batch_unit", tree.where("step.tokens_per_step", "tokens"))
     put(told, "loss_normalization", tree.where("loss", "tokens"))
     put(told, "packing", tree.where("step", True))
     put(told, "packing_isolated", tree.where("step", True))
