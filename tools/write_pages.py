@@ -1,6 +1,6 @@
-"""Writes docs/rules/ and what `trimtab explain` searches from the rules and the guards, docs/tips/ from the tips, docs/recipe.md from the settings,
-docs/commands.md from the commands, docs/api/ from the source, the list of decisions, and docs/lab.md with its plots and
-the table in README.md from the results of the experiments.
+"""Writes docs/rules/ from the rules and the guards, and what `trimtab explain` searches; docs/tips/ from the tips,
+docs/recipe.md from the settings, docs/commands.md from the commands, docs/api/ from the source, the list of decisions,
+and docs/lab.md with its plots and the table in README.md from the results of the experiments.
 
 python tools/write_pages.py
 """

@@ -125,6 +125,9 @@ def _is_applied(value: Value | None, words: tuple[str, str], *, depth: int) -> b
         return False
     if value.last == words[0] and not (value.of is not None and value.of.made == "object"):
         return True
+    if value.last == "exp" and words[0] == "softmax":  # of logarithms of probabilities
+        of = value.of if value.of is not None and value.of.made != "imported" else value.argument(0, "input")
+        return _is_applied(of, ("log_softmax", "LogSoftmax"), depth=depth + 1)
     if "<returned>" in value.fields:
         returned = value.fields["<returned>"]
         return returned.made != "either" and _is_applied(returned, words, depth=depth + 1)

@@ -76,6 +76,16 @@ def check(run: Description) -> Iterator[Diagnosis]:
                     given="the tokens",
                     fix="invert it: `ids == pad`, or `~mask.bool()`",
                 )
+        both = _given_twice(event)
+        if both is not None:
+            told.add(event.place)
+            yield RULE.at(
+                event.place,
+                argument=both,
+                said="the padding of each sequence",
+                given="which positions see each other",
+                fix=f"give `{both}` a mask of the padding, batch by length",
+            )
         if event.name == "scaled_dot_product_attention":
             given = event.value.argument(3, "attn_mask")
             if given is not None and _is_padding(given):
@@ -87,6 +97,17 @@ def check(run: Description) -> Iterator[Diagnosis]:
                     given="padding",
                     fix="invert it: `ids != pad`, or `~mask`",
                 )
+
+
+def _given_twice(event: Event) -> str | None:
+    """The argument for padding that gets the mask of pairs of positions: `mask=mask, src_key_padding_mask=mask`."""
+    given = event.value.keywords
+    pairs = [given[name] for name in ("mask", "src_mask", "attn_mask", "tgt_mask") if name in given]
+    for name in _PADDING:
+        mask = given.get(name)
+        if mask is not None and mask.made != "constant" and any(mask is each for each in pairs):
+            return name
+    return None
 
 
 def _is_own(event: Event) -> bool:

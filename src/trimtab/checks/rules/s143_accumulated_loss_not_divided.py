@@ -167,6 +167,8 @@ def _is_mean(value: Value | None, flow: Flow) -> bool:
     for loss in cross_entropies(flow):
         if loss.event.value is value:
             return loss.is_mean
+    if value.made == "call" and "return_type" in value.keywords:
+        return value.keywords["return_type"].constant == "loss"  # of TransformerLens
     if value.made == "call" and value.name == "__call__" and value.of is not None:
         # A loss that the function is given; what else than a mean it gives back would be said in its name.
         of = value.of

@@ -1,4 +1,4 @@
-"""What `trimtab explain` searches: a file written from the rules, because loading 300 rules takes longer than the search.
+"""What `trimtab explain` searches: a file written from the rules, whose loading takes longer than the search.
 
 `python tools/write_pages.py` writes it with the other generated pages, and a test compares.
 """
