@@ -38,12 +38,12 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """A line that only names a method of a model, an optimizer, a schedule or a scaler; and `model.parameters` handed
     over where its values are wanted."""
     flow = flow_of(run.document)
-    told: set[object] = set()
+    reported: set[object] = set()
     for event in flow.each("drop"):
         if event.value.made in ("attribute", "bound") and _is_meant(event):
             method = f"{_name(event.subject)}.{event.name}"
-            if event.place not in told:
-                told.add(event.place)
+            if event.place not in reported:
+                reported.add(event.place)
                 yield RULE.at(event.place, method=method)
     if says(run.document, *(f"{name}:" for name in _CONTEXTS)):
         yield from _contexts(flow)

@@ -72,10 +72,10 @@ _MAKERS: Final = (
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """A line of its own that calls such a method of a dataset that the script loads, or of a tensor."""
-    told: set[object] = set()
+    reported: set[object] = set()
     flow = flow_of(run.document)
     for event in flow.each("drop"):
-        if event.value.made != "call" or event.subject is None or event.place in told:
+        if event.value.made != "call" or event.subject is None or event.place in reported:
             continue
         if event.name in _MOVES:
             is_lost = _is_tensor(event) and not run.document.imports & _IN_PLACE and _is_read(flow, event)
@@ -87,7 +87,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
             is_shown = run.document.text.startswith("{") and event.name != "map"  # the last line of a cell
             is_lost = _is_dataset(event.subject) and not _only_looks(event) and not is_shown
         if is_lost:
-            told.add(event.place)
+            reported.add(event.place)
             of = event.subject.label or event.subject.name or "x"
             yield RULE.at(event.place, method=event.name, of=of)
 

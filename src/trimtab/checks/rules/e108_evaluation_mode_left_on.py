@@ -89,7 +89,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     flow = flow_of(run.document)
     if not flow.is_whole:
         return
-    told: set[object] = set()
+    reported: set[object] = set()
     for loop in training_loops(flow):
         if not any(is_step(event) for event in loop.events) and not any(True for _ in loop.called("step")):
             continue
@@ -98,11 +98,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
             for event in _left_on(flow, block):
                 model = root(event.subject)
                 is_seen = model is not None and (model.made == "object" or model.name.startswith("torch.nn."))
-                if event.place not in told and (not is_seen or has_modes(flow)):
-                    told.add(event.place)
+                if event.place not in reported and (not is_seen or has_modes(flow)):
+                    reported.add(event.place)
                     yield RULE.at(event.place, model=(model.label if model is not None else "") or "model")
     if (
-        not told
+        not reported
         and not says(run.document, ".training", "train_mode", "set_mode")
         and _only_restores(run, flow)
     ):

@@ -57,9 +57,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
     trains = [event for event in flow.named("train") if event.subject is not None]
     if says(run.document, "reset_running_stats", "update_bn"):
         return  # a pass in training mode that measures the statistics of averaged weights
-    if flow.is_whole and (told := _switched_for_it(flow, trains)) is not None:
+    if flow.is_whole and (switched := _switched_for_it(flow, trains)) is not None:
         what = "`train()` switches it there itself"
-        yield RULE.at(told.place, what=what)
+        yield RULE.at(switched.place, what=what)
         return
     if not flow.is_whole or not any(True for _ in flow.named("backward")):
         return

@@ -61,14 +61,16 @@ def check(run: Description) -> Iterator[Diagnosis]:
     what is."""
     if not says(run.document, "key_padding_mask", "scaled_dot_product_attention"):
         return
-    told: set[object] = set()
+    if "flash_attn" in run.document.imports:
+        return  # its padding masks mark what takes part
+    reported: set[object] = set()
     for event in flow_of(run.document).each("call"):
-        if event.place in told:
+        if event.place in reported:
             continue
         for argument in _PADDING:
             given = event.value.keywords.get(argument)
             if given is not None and not _is_own(event) and _keeps(given):
-                told.add(event.place)
+                reported.add(event.place)
                 yield RULE.at(
                     event.place,
                     argument=argument,
@@ -78,7 +80,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 )
         both = _given_twice(event)
         if both is not None:
-            told.add(event.place)
+            reported.add(event.place)
             yield RULE.at(
                 event.place,
                 argument=both,
@@ -89,7 +91,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if event.name == "scaled_dot_product_attention":
             given = event.value.argument(3, "attn_mask")
             if given is not None and _is_padding(given):
-                told.add(event.place)
+                reported.add(event.place)
                 yield RULE.at(
                     event.place,
                     argument="attn_mask",
