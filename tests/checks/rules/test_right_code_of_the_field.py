@@ -318,6 +318,12 @@ RIGHT = {
         "import torch\nfrom flash_attn import flash_attn_func\nfrom mine import unpad\ndef forward(q, attention_mask):\n"
         "    return unpad(q, key_padding_mask=attention_mask.bool())\n",
     ),
+    "modules of MLX": (
+        "M321",
+        "import torch\nimport mlx.core as mx\nimport mlx.nn as nn\nclass Net(nn.Module):\n    def __init__(self):\n"
+        "        self.layers = [Block() for _ in range(4)]\nclass Block(nn.Module):\n    pass\nnet = Net()\n"
+        "optimizer = torch.optim.AdamW(net.parameters())\n",
+    ),
 }
 
 
