@@ -306,8 +306,8 @@ RIGHT = {
     ),
     "the mode of a teacher": (
         "E108",
-        HEAD
-        + "teacher = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1))\nmodel = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1))\n"
+        HEAD + "teacher = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1))\n"
+        "model = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1))\n"
         "class Run:\n    def test(self, x):\n        model.eval()\n        return model(x)\n"
         "    def fit(self, loader):\n        teacher.eval()\n        for x, y in loader:\n            model.train()\n"
         "            optimizer.zero_grad()\n            F.cross_entropy(model(x), y).backward()\n"
@@ -315,7 +315,8 @@ RIGHT = {
     ),
     "a padding mask of flash attention": (
         "M322",
-        "import torch\nfrom flash_attn import flash_attn_func\nfrom mine import unpad\ndef forward(q, attention_mask):\n"
+        "import torch\nfrom flash_attn import flash_attn_func\nfrom mine import unpad\n"
+        "def forward(q, attention_mask):\n"
         "    return unpad(q, key_padding_mask=attention_mask.bool())\n",
     ),
     "modules of MLX": (
