@@ -33,11 +33,12 @@ def main():
     parser.add_argument("what", choices=["fetch", "run", "others"])
     parser.add_argument("--mirrors", type=Path)
     parser.add_argument("--files", type=Path, required=True)
-    parser.add_argument("--half", choices=["open", "sealed", "both"], default="both")
+    parser.add_argument("--half", choices=["open", "sealed", "both", "second"], default="both")
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
     record = json.loads(HERE.read_text())
-    pairs = [pair for pair in record["pairs"] if args.half in ("both", pair["half"])]
+    halves = ("open", "sealed") if args.half == "both" else (args.half,)
+    pairs = [pair for pair in record["pairs"] if pair["half"] in halves]
     if args.what == "fetch":
         for pair in pairs:
             fetch(pair, args.mirrors, args.files)

@@ -1,6 +1,6 @@
-"""Writes docs/rules/ from the rules and the guards, docs/tips/ from the tips, docs/recipe.md from the settings,
-docs/commands.md from the commands, docs/api/ from the source, the list of decisions, and docs/lab.md with its plots and
-the table in README.md from the results of the experiments.
+"""Writes docs/rules/ from the rules and the guards, and what `trimtab explain` searches; docs/tips/ from the tips,
+docs/recipe.md from the settings, docs/commands.md from the commands, docs/api/ from the source, the list of decisions,
+and docs/lab.md with its plots and the table in README.md from the results of the experiments.
 
 python tools/write_pages.py
 """
@@ -11,6 +11,7 @@ import command_page
 import decision_list
 from api_pages import api_pages
 
+from trimtab.checks.say import book
 from trimtab.checks.say.pages import PAGES_FOLDER
 from trimtab.checks.say.site import generated_pages
 from trimtab.config.reference import REFERENCE_PAGE, reference_page
@@ -31,6 +32,7 @@ def main() -> None:
         REFERENCE_PAGE: reference_page(),
         command_page.PAGE: command_page.commands_page(),
         decision_list.PAGE: decision_list.decision_list(ROOT / "docs" / "decisions"),
+        book.FILE.relative_to(ROOT).as_posix(): book.written(),
         "README.md": readme_with_rows((ROOT / "README.md").read_text(encoding="utf-8"), experiments),
     }
     for name, text in pages.items():

@@ -270,6 +270,61 @@ RIGHT = {
         "optimizer.zero_grad()\n"
         "    F.cross_entropy(model(x), y).backward()\n",
     ),
+    "a base class elsewhere steps the schedule": (
+        "S161",
+        "import torch\nfrom base import Base\nclass Run(Base):\n    def __init__(self, net):\n"
+        "        self.optimizer = torch.optim.SGD(net.parameters(), 0.1)\n"
+        "        self.plan = torch.optim.lr_scheduler.StepLR(self.optimizer, 20)\n    def fit(self, net, loader):\n"
+        "        for x in loader:\n            self.optimizer.zero_grad()\n            net(x).mean().backward()\n"
+        "            self.optimizer.step()\n",
+    ),
+    "labels that a model makes its loss of": (
+        "L115",
+        HEAD
+        + "from transformers import AutoModelForSeq2SeqLM\nother = AutoModelForSeq2SeqLM.from_pretrained('t5-small')\n"
+        "def forward(ids, labels, start):\n    labels[labels == 0] = -100\n    loss = other(ids, labels=labels).loss\n"
+        "    return loss + nn.CrossEntropyLoss(ignore_index=-1)(model(ids), start)\n",
+    ),
+    "an attention mask that is cleared": (
+        "L115",
+        "import transformers\ndef ignore(ids, attention_mask, token):\n    attention_mask = attention_mask.clone()\n"
+        "    attention_mask[ids == token] = 0\n    return {'input_ids': ids, 'labels': ids}\n",
+    ),
+    "a tour of the methods of a tensor": (
+        "C129",
+        "import torch\nt = torch.randn(2, 3)\nt.sum(dim=0)\nt.numel()\nt.squeeze()\nt.unsqueeze(0)\n",
+    ),
+    "a pass that measures statistics": (
+        "E114",
+        HEAD + EPOCHS + "for m in model.modules():\n    m.reset_running_stats()\nwith torch.no_grad():\n"
+        "    model.train()\n    for x, y in valid_loader:\n        model(x)\n",
+    ),
+    "a trainer that only evaluates": (
+        "D105",
+        "from transformers import Trainer, TrainingArguments\ndata = load()\nargs = TrainingArguments('o')\n"
+        "print(Trainer(model, args, train_dataset=data, eval_dataset=data).evaluate())\n",
+    ),
+    "the mode of a teacher": (
+        "E108",
+        HEAD + "teacher = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1))\n"
+        "model = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1))\n"
+        "class Run:\n    def test(self, x):\n        model.eval()\n        return model(x)\n"
+        "    def fit(self, loader):\n        teacher.eval()\n        for x, y in loader:\n            model.train()\n"
+        "            optimizer.zero_grad()\n            F.cross_entropy(model(x), y).backward()\n"
+        "            optimizer.step()\n",
+    ),
+    "a padding mask of flash attention": (
+        "M322",
+        "import torch\nfrom flash_attn import flash_attn_func\nfrom mine import unpad\n"
+        "def forward(q, attention_mask):\n"
+        "    return unpad(q, key_padding_mask=attention_mask.bool())\n",
+    ),
+    "modules of MLX": (
+        "M321",
+        "import torch\nimport mlx.core as mx\nimport mlx.nn as nn\nclass Net(nn.Module):\n    def __init__(self):\n"
+        "        self.layers = [Block() for _ in range(4)]\nclass Block(nn.Module):\n    pass\nnet = Net()\n"
+        "optimizer = torch.optim.AdamW(net.parameters())\n",
+    ),
 }
 
 

@@ -1,13 +1,12 @@
-from trimtab.checks.say.ranking import Index
+from trimtab.checks.say.ranking import Index, page_text, weights_of
 from trimtab.checks.say.words import words_of
 
-PAGES = Index(
-    [
-        ("pad", ("model does not stop", "endless text"), "the end token is the padding"),
-        ("rate", ("loss explodes",), "the learning rate is far too large"),
-        ("effect", ("neftune drowns embeddings",), "noise of neftune is too strong"),
-    ]
-)
+TEXTS = {
+    "pad": page_text(("model does not stop", "endless text"), "the end token is the padding"),
+    "rate": page_text(("loss explodes",), "the learning rate is far too large"),
+    "effect": page_text(("neftune drowns embeddings",), "noise of neftune is too strong"),
+}
+PAGES = Index(TEXTS.items(), weights_of(list(TEXTS.values())))
 
 
 def first(text: str) -> str:

@@ -1,11 +1,11 @@
 from tests.for_each import for_each
-from trimtab.checks.say.pages import all_pages
+from trimtab.checks.say.book import by_code
 from trimtab.checks.say.topics import MOST_RULES, rules_about
 
 
 @for_each("text", ["S", "s1", " S10 ", "c"])
 def test_the_beginning_of_a_code_lists_all_that_begin_so(text):
-    begun = [rule for rule in all_pages() if rule.code.lower().startswith(text.strip().lower())]
+    begun = [rule for rule in by_code() if rule.code.lower().startswith(text.strip().lower())]
     assert rules_about(text) == tuple(begun)
     assert begun
 

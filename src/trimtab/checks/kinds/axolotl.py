@@ -7,7 +7,7 @@ from trimtab.checks.kinds.axolotl_parts.adapter import put_adapter
 from trimtab.checks.kinds.axolotl_parts.data import put_data, put_task
 from trimtab.checks.kinds.axolotl_parts.machine import put_machine, put_precision
 from trimtab.checks.kinds.axolotl_parts.training import put_training
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.kinds.deepspeed import deepspeed_beside
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.model_names import put_model_name
@@ -36,24 +36,24 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     table = load_table("axolotl", surroundings.versions)
     settings = settings_of(document.entries.values(), table=table, converts=True)
     written = Written(path=document.path, settings=settings, table=table)
-    told: Told = {}
-    put_model_name(told, written.get("base_model"))
+    concepts: Concepts = {}
+    put_model_name(concepts, written.get("base_model"))
     fresh = written.settings.get("reinit_weights") or written.default("reinit_weights", False)
-    put(told, "from_scratch", fresh, fresh.value is True)
-    put_task(told, written)
-    put_training(told, written)
-    put_precision(told, written)
-    put_machine(told, written)
-    put_adapter(told, written)
-    put_data(told, written, surroundings.versions)
-    told = {**deepspeed_beside(written.settings.get("deepspeed"), surroundings), **told}
+    put(concepts, "from_scratch", fresh, fresh.value is True)
+    put_task(concepts, written)
+    put_training(concepts, written)
+    put_precision(concepts, written)
+    put_machine(concepts, written)
+    put_adapter(concepts, written)
+    put_data(concepts, written, surroundings.versions)
+    concepts = {**deepspeed_beside(written.settings.get("deepspeed"), surroundings), **concepts}
     return [
         Description(
             tool="axolotl",
             kind=KIND.name,
             document=document,
             keys={setting.key: setting for setting in settings.values()},
-            concepts=told,
+            concepts=concepts,
             table=table,
             versions=surroundings.versions,
         )

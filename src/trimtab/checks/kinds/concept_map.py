@@ -10,23 +10,23 @@ from trimtab.checks.kinds.written import Written
 from trimtab.checks.listed import text_list as text_list
 from trimtab.checks.setting import Setting
 
-Told = dict[str, Setting]
+Concepts = dict[str, Setting]
 _AS_IT_IS: Any = object()
 
 
-def put(told: Told, concept: str, setting: Setting | None, value: Any = _AS_IT_IS) -> None:
+def put(concepts: Concepts, concept: str, setting: Setting | None, value: Any = _AS_IT_IS) -> None:
     """Tells a concept, its value given or the setting's own; nothing where either is unknown or of another type."""
     if setting is None:
         return
     typed = as_type(setting.value if value is _AS_IT_IS else value, CONCEPTS[concept].type)
     if typed is not None:
-        told[concept] = replace(setting, value=typed)
+        concepts[concept] = replace(setting, value=typed)
 
 
-def put_each(told: Told, written: Written, keys: Mapping[str, str]) -> None:
+def put_each(concepts: Concepts, written: Written, keys: Mapping[str, str]) -> None:
     """Tells concepts whose value is that of one key: {concept: key}."""
     for concept, key in keys.items():
-        put(told, concept, written.get(key))
+        put(concepts, concept, written.get(key))
 
 
 def as_type(value: Any, wanted: type) -> Any:
@@ -53,11 +53,11 @@ def _float(value: int | float) -> float | None:
         return None
 
 
-def put_wrapped(told: Told, setting: Setting | None) -> None:
+def put_wrapped(concepts: Concepts, setting: Setting | None) -> None:
     """Tells the classes that FSDP wraps: a list, or names between commas."""
     value = setting.value if setting is not None else None
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else text_list(value)
-    put(told, "wrapped_layers", setting, names if names and all(names) else None)
+    put(concepts, "wrapped_layers", setting, names if names and all(names) else None)
 
 
 def is_list(value: Any) -> TypeGuard[list[Any]]:

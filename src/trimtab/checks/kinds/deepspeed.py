@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
-from trimtab.checks.kinds.concept_map import Told, is_list, put
+from trimtab.checks.kinds.concept_map import Concepts, is_list, put
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.optimizer_names import take_apart
 from trimtab.checks.kinds.written import below, from_beside, settings_of
@@ -45,22 +45,22 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     ]
 
 
-def deepspeed_concepts(settings: Mapping[str, Setting]) -> Told:
+def deepspeed_concepts(settings: Mapping[str, Setting]) -> Concepts:
     """What a DeepSpeed configuration says, by dotted keys."""
-    told: Told = {}
+    concepts: Concepts = {}
     first = next(iter(settings.values()), None)
-    put(told, "deepspeed", first, True)
-    _put_sharding(told, settings, first)
-    _put_precision(told, settings)
-    _put_optimizer(told, settings)
-    _put_schedule(told, settings)
+    put(concepts, "deepspeed", first, True)
+    _put_sharding(concepts, settings, first)
+    _put_precision(concepts, settings)
+    _put_optimizer(concepts, settings)
+    _put_schedule(concepts, settings)
     for concept, key in _BATCH.items():
-        put(told, concept, _known(settings.get(key)))
-    put(told, "batch_unit", settings.get("train_micro_batch_size_per_gpu"), "examples")
-    return told
+        put(concepts, concept, _known(settings.get(key)))
+    put(concepts, "batch_unit", settings.get("train_micro_batch_size_per_gpu"), "examples")
+    return concepts
 
 
-def deepspeed_named(settings: Mapping[str, Setting], surroundings: Surroundings) -> Told:
+def deepspeed_named(settings: Mapping[str, Setting], surroundings: Surroundings) -> Concepts:
     """What a Trainer's `deepspeed` holds: a mapping written there, or the name of a file of the same folder."""
     setting = settings.get("deepspeed")
     if setting is None:
@@ -70,7 +70,7 @@ def deepspeed_named(settings: Mapping[str, Setting], surroundings: Surroundings)
     return deepspeed_beside(setting, surroundings)
 
 
-def deepspeed_beside(setting: Setting | None, surroundings: Surroundings) -> Told:
+def deepspeed_beside(setting: Setting | None, surroundings: Surroundings) -> Concepts:
     """What the file says that a setting names, where it lies in the same folder."""
     name = setting.value if setting is not None else None
     plain = name.removeprefix("./") if isinstance(name, str) else ""
@@ -106,9 +106,9 @@ def _known(setting: Setting | None) -> Setting | None:
     return None if setting is None or setting.value == "auto" else setting
 
 
-def _put_sharding(told: Told, settings: Mapping[str, Setting], first: Setting | None) -> None:
+def _put_sharding(concepts: Concepts, settings: Mapping[str, Setting], first: Setting | None) -> None:
     stage = settings.get("zero_optimization.stage")
-    put(told, "zero_stage", stage)
+    put(concepts, "zero_stage", stage)
     block = "zero_optimization"
     devices = [settings.get(f"{block}.offload_{part}.device") for part in ("optimizer", "param")]
     old = [settings.get(f"{block}.{name}") for name in ("cpu_offload", "cpu_offload_param")]
@@ -121,44 +121,44 @@ def _put_sharding(told: Told, settings: Mapping[str, Setting], first: Setting | 
         None,
     )
     if moved is not None:
-        put(told, "offload", moved, True)
+        put(concepts, "offload", moved, True)
     elif not any(one and one.value == "auto" for one in devices):
-        put(told, "offload", stage or settings.get(block) or first, False)
+        put(concepts, "offload", stage or settings.get(block) or first, False)
 
 
-def _put_precision(told: Told, settings: Mapping[str, Setting]) -> None:
+def _put_precision(concepts: Concepts, settings: Mapping[str, Setting]) -> None:
     for block in ("bf16", "bfloat16", "fp16"):
         enabled = settings.get(f"{block}.enabled")
         if enabled is not None and enabled.value is True:
-            put(told, "autocast", enabled, "fp16" if block == "fp16" else "bf16")
+            put(concepts, "autocast", enabled, "fp16" if block == "fp16" else "bf16")
 
 
-def _put_optimizer(told: Told, settings: Mapping[str, Setting]) -> None:
+def _put_optimizer(concepts: Concepts, settings: Mapping[str, Setting]) -> None:
     named, start = settings.get("optimizer.type"), "optimizer.params."
     name = take_apart(named.value) if named is not None and isinstance(named.value, str) else None
     if named is None or name is None:
         return
     decoupled = settings.get(start + "adam_w_mode")
     is_adamw = name.kind == "adam" and (decoupled is None or decoupled.value is True)
-    put(told, "optimizer", named, "adamw" if is_adamw else name.kind)
-    put(told, "optimizer_variant", named)
-    put(told, "optimizer_paged", named, False)
-    put(told, "learning_rate", settings.get(start + "lr"))
-    put(told, "weight_decay", settings.get(start + "weight_decay"))
-    put(told, "epsilon", settings.get(start + "eps"))
+    put(concepts, "optimizer", named, "adamw" if is_adamw else name.kind)
+    put(concepts, "optimizer_variant", named)
+    put(concepts, "optimizer_paged", named, False)
+    put(concepts, "learning_rate", settings.get(start + "lr"))
+    put(concepts, "weight_decay", settings.get(start + "weight_decay"))
+    put(concepts, "epsilon", settings.get(start + "eps"))
     betas = settings.get(start + "betas")
     if betas is not None and is_list(betas.value) and len(betas.value) == 2:
-        put(told, "beta1", betas, betas.value[0])
-        put(told, "beta2", betas, betas.value[1])
+        put(concepts, "beta1", betas, betas.value[0])
+        put(concepts, "beta2", betas, betas.value[1])
 
 
-def _put_schedule(told: Told, settings: Mapping[str, Setting]) -> None:
+def _put_schedule(concepts: Concepts, settings: Mapping[str, Setting]) -> None:
     named = settings.get("scheduler.type")
     if named is None or not isinstance(named.value, str):
         return
-    put(told, "schedule", named, SCHEDULES.get(named.value.lower()))
-    put(told, "warmup_steps", settings.get("scheduler.params.warmup_num_steps"))
-    put(told, "steps", settings.get("scheduler.params.total_num_steps"))
+    put(concepts, "schedule", named, SCHEDULES.get(named.value.lower()))
+    put(concepts, "warmup_steps", settings.get("scheduler.params.warmup_num_steps"))
+    put(concepts, "steps", settings.get("scheduler.params.total_num_steps"))
 
 
 KIND = Kind(

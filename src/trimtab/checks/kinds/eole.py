@@ -6,7 +6,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.keytable import KeyTable
-from trimtab.checks.kinds.concept_map import Told, put, put_each
+from trimtab.checks.kinds.concept_map import Concepts, put, put_each
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.signs import mapping, names_of
 from trimtab.checks.kinds.translation.corpora import put_corpora, put_longest
@@ -39,40 +39,40 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     is_whole = "training" in names_of(document)
     root = Written(path=document.path, settings=settings, table=table, is_whole=is_whole)
     training = block(root, "training")
-    told: Told = {}
-    put_training(told, training)
+    concepts: Concepts = {}
+    put_training(concepts, training)
     put_each(
-        told,
+        concepts,
         training,
         {"weight_decay": "weight_decay", "output_dir": "model_path", "compile": "torch_compile"},
     )
-    if "beta1" in told:
-        put(told, "epsilon", training.get("adam_eps"))
-    _put_precision(told, training)
+    if "beta1" in concepts:
+        put(concepts, "epsilon", training.get("adam_eps"))
+    _put_precision(concepts, training)
     unit = training.get("normalization")
     put(
-        told,
+        concepts,
         "loss_normalization",
         unit,
         {"sents": "examples", "tokens": "tokens"}.get(str(unit and unit.value)),
     )
     begun = training.get("train_from")
-    put(told, "from_scratch", begun, not (begun and begun.value))
-    put(told, "model_name", begun if begun and begun.value else None)
+    put(concepts, "from_scratch", begun, not (begun and begun.value))
+    put(concepts, "model_name", begun if begun and begun.value else None)
     if "model" in names_of(document):
-        put_model(told, block(root, "model"))
+        put_model(concepts, block(root, "model"))
     corpora = mapping(mapping(document.tree).get("data"))
-    put_corpora(told, root, corpora)
-    put_longest(told, root, corpora, prefix="transforms_configs.filtertoolong.")
-    put(told, "shared_vocabulary", root.get("share_vocab"))
-    put(told, "seed", positive(root.get("seed")))
+    put_corpora(concepts, root, corpora)
+    put_longest(concepts, root, corpora, prefix="transforms_configs.filtertoolong.")
+    put(concepts, "shared_vocabulary", root.get("share_vocab"))
+    put(concepts, "seed", positive(root.get("seed")))
     return [
         Description(
             tool="eole",
             kind=KIND.name,
             document=document,
             keys={setting.key: setting for setting in settings.values()},
-            concepts=told,
+            concepts=concepts,
             table=table,
             versions=surroundings.versions,
         )
@@ -101,15 +101,20 @@ def block(root: Written, name: str) -> Written:
     )
 
 
-def _put_precision(told: Told, training: Written) -> None:
+def _put_precision(concepts: Concepts, training: Written) -> None:
     dtype, mixed = training.get("compute_dtype"), training.get("use_amp")
     word = dtype.value if dtype is not None else "fp32" if training.is_whole else None
     if word not in ("fp32", "fp16", "bf16") or mixed is None or not isinstance(mixed.value, bool):
         return
     where = dtype or training.default("compute_dtype", "fp32")
     is_mixed = word != "fp32" and mixed.value
-    put(told, "autocast", where, word if is_mixed else "none")
-    put(told, "weights_dtype", where if is_mixed or word == "fp32" else mixed, "fp32" if is_mixed else word)
+    put(concepts, "autocast", where, word if is_mixed else "none")
+    put(
+        concepts,
+        "weights_dtype",
+        where if is_mixed or word == "fp32" else mixed,
+        "fp32" if is_mixed else word,
+    )
     # In pure bf16 it takes optimi's optimizers where that package is installed, which compensate, else PyTorch's.
 
 

@@ -3,7 +3,7 @@
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.signs import names_of
 from trimtab.checks.kinds.written import Written, settings_of
@@ -34,18 +34,18 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     is_server = "models_root" in names_of(document)
     table = None if is_server else load_table("eole_predict", surroundings.versions)
     settings = settings_of(document.entries.values(), table=table, converts=True)
-    told: Told = {}
+    concepts: Concepts = {}
     if not is_server:
         written = Written(path=document.path, settings=settings, table=table)
-        put(told, "beam", written.get("beam_size"))
-        put(told, "no_repeat_ngram", written.get("block_ngram_repeat"))
+        put(concepts, "beam", written.get("beam_size"))
+        put(concepts, "no_repeat_ngram", written.get("block_ngram_repeat"))
     return [
         Description(
             tool="eole",
             kind=KIND.name,
             document=document,
             keys={setting.key: setting for setting in settings.values()},
-            concepts=told,
+            concepts=concepts,
             table=table,
             versions=surroundings.versions,
         )

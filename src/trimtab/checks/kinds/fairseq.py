@@ -5,7 +5,7 @@ from dataclasses import replace
 from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN, Document
 from trimtab.checks.keys.table import load_table
-from trimtab.checks.kinds.concept_map import Told
+from trimtab.checks.kinds.concept_map import Concepts
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.signs import mapping, names_of
 from trimtab.checks.kinds.written import Written, hidden_in, settings_of
@@ -56,15 +56,15 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
         table=for_run(plain, flat, default="transformer"),
         is_whole={"optimization", "optimizer", "dataset"} <= names and "defaults" not in names,
     )
-    told: Told = {}
-    put_fairseq(told, written)
+    concepts: Concepts = {}
+    put_fairseq(concepts, written)
     return [
         Description(
             tool="fairseq",
             kind=KIND.name,
             document=document,
             keys={setting.key: setting for setting in settings.values()},
-            concepts=told,
+            concepts=concepts,
             table=as_extended(table, settings) if is_extended else table,
             versions=surroundings.versions,
         )

@@ -2,7 +2,7 @@
 
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
-from trimtab.checks.kinds.concept_map import Told
+from trimtab.checks.kinds.concept_map import Concepts
 from trimtab.checks.kinds.huggingface.generation import put_generation
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.nearby import nearby
@@ -36,15 +36,15 @@ def recognises(document: Document) -> bool:
 
 def describe(document: Document, surroundings: Surroundings) -> list[Description]:
     """One description of how a model decodes when nobody says otherwise."""
-    settings, told = settings_of(document.entries.values()), Told()
-    put_generation(told, settings)
+    settings, concepts = settings_of(document.entries.values()), Concepts()
+    put_generation(concepts, settings)
     return [
         Description(
             tool="transformers",
             kind=KIND.name,
             document=document,
             keys={setting.key: setting for setting in settings.values()},
-            concepts=told,
+            concepts=concepts,
             versions=surroundings.versions,
             nearby=nearby(surroundings, "config.json", "tokenizer_config.json"),
         )

@@ -4,7 +4,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.keytable import KeyTable
-from trimtab.checks.kinds.concept_map import Told, put, text_list
+from trimtab.checks.kinds.concept_map import Concepts, put, text_list
 from trimtab.checks.kinds.deepspeed import deepspeed_named
 from trimtab.checks.kinds.huggingface.arguments import training_concepts
 from trimtab.checks.kinds.huggingface.loading import put_loading
@@ -75,16 +75,16 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
         table = with_own(table, names)
     # No conversion: the parser for files passes the values on as they are.
     written = Written(path=document.path, settings=settings_of(document.entries.values()), table=table)
-    told = training_concepts(written, surroundings.versions)
-    put_script_arguments(told, written, surroundings)
-    told = {**deepspeed_named(written.settings, surroundings), **told}
+    concepts = training_concepts(written, surroundings.versions)
+    put_script_arguments(concepts, written, surroundings)
+    concepts = {**deepspeed_named(written.settings, surroundings), **concepts}
     return [
         Description(
             tool="transformers",
             kind=KIND.name,
             document=document,
             keys={setting.key: setting for setting in written.settings.values()},
-            concepts=told,
+            concepts=concepts,
             table=table,
             versions=surroundings.versions,
             nearby=nearby(surroundings, "config.json", "adapter_config.json", "tokenizer_config.json"),
@@ -92,15 +92,15 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     ]
 
 
-def put_script_arguments(told: Told, written: Written, surroundings: Surroundings) -> None:
+def put_script_arguments(concepts: Concepts, written: Written, surroundings: Surroundings) -> None:
     """Tells what the example scripts of transformers take beside the Trainer's own: model, data, languages."""
-    put_model_name(told, written.settings.get("model_name_or_path"))
-    put_loading(told, written, surroundings.versions, has_default=False)
+    put_model_name(concepts, written.settings.get("model_name_or_path"))
+    put_loading(concepts, written, surroundings.versions, has_default=False)
     corpora = written.settings.get("dataset_name") or written.settings.get("train_file")
-    put(told, "corpora", corpora, text_list(corpora.value) if corpora else None)
+    put(concepts, "corpora", corpora, text_list(corpora.value) if corpora else None)
     language = written.settings.get("target_lang")
     if "source_lang" in written.settings:
-        put(told, "task", language, "translation")
+        put(concepts, "task", language, "translation")
 
 
 def _is_trainers_alone(names: frozenset[str], table: KeyTable) -> bool:

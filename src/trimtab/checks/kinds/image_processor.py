@@ -2,7 +2,7 @@
 
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
-from trimtab.checks.kinds.concept_map import Told, as_type, put
+from trimtab.checks.kinds.concept_map import Concepts, as_type, put
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.nearby import nearby
 from trimtab.checks.kinds.written import settings_of
@@ -22,26 +22,26 @@ def recognises(document: Document) -> bool:
 
 def describe(document: Document, surroundings: Surroundings) -> list[Description]:
     """One description: a height and a width stretch every image, one edge keeps its shape."""
-    settings, told = settings_of(document.entries.values()), Told()
+    settings, concepts = settings_of(document.entries.values()), Concepts()
     switch, size = settings.get("do_resize"), settings.get("size")
     if switch is None or switch.value is not False:
         height, width = (settings.get(f"size.{side}") for side in ("height", "width"))
         if size is not None and (side := as_type(size.value, int)) is not None:
-            put(told, "image_size", size, [side, side])
+            put(concepts, "image_size", size, [side, side])
         elif height is not None and width is not None:
             sides = [as_type(height.value, int), as_type(width.value, int)]
-            put(told, "image_size", size, sides if None not in sides else None)
-        if "image_size" in told:
-            put(told, "keep_aspect_ratio", size, False)
+            put(concepts, "image_size", size, sides if None not in sides else None)
+        if "image_size" in concepts:
+            put(concepts, "keep_aspect_ratio", size, False)
         elif "size.shortest_edge" in settings or "size.longest_edge" in settings:
-            put(told, "keep_aspect_ratio", size, True)
+            put(concepts, "keep_aspect_ratio", size, True)
     return [
         Description(
             tool="transformers",
             kind=KIND.name,
             document=document,
             keys={setting.key: setting for setting in settings.values()},
-            concepts=told,
+            concepts=concepts,
             versions=surroundings.versions,
             nearby=nearby(surroundings, "config.json"),
         )

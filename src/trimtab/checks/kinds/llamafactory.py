@@ -6,7 +6,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.keytable import KeyTable
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.kinds.deepspeed import deepspeed_beside, deepspeed_run
 from trimtab.checks.kinds.huggingface.arguments import training_concepts
 from trimtab.checks.kinds.kind import Kind, Surroundings
@@ -52,19 +52,19 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     # No conversion: OmegaConf has read the numbers, and the parser passes them on as they are.
     settings = settings_of(document.entries.values(), table=table)
     written = Written(path=document.path, settings=settings, table=table)
-    told: Told = {}
-    put_model_name(told, written.get("model_name_or_path"))
+    concepts: Concepts = {}
+    put_model_name(concepts, written.get("model_name_or_path"))
     if written.value("do_train") is True:
-        told |= training_concepts(written, surroundings.versions)
-        _tell_own(told, written)
-        told = {**deepspeed_beside(written.settings.get("deepspeed"), surroundings), **told}
+        concepts |= training_concepts(written, surroundings.versions)
+        _tell_own(concepts, written)
+        concepts = {**deepspeed_beside(written.settings.get("deepspeed"), surroundings), **concepts}
     return [
         Description(
             tool="llamafactory",
             kind=KIND.name,
             document=document,
             keys={setting.key: setting for setting in settings.values()},
-            concepts=told,
+            concepts=concepts,
             table=table,
             versions=surroundings.versions,
             nearby=deepspeed_run(settings.get("deepspeed"), surroundings),
@@ -72,15 +72,15 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     ]
 
 
-def _tell_own(told: Told, written: Written) -> None:
-    put_task(told, written)
-    put_machine(told, written)
-    put_optimizer_switches(told, written)
-    put_adapter(told, written)
-    put_data(told, written)
-    put_tokens(told, written)
+def _tell_own(concepts: Concepts, written: Written) -> None:
+    put_task(concepts, written)
+    put_machine(concepts, written)
+    put_optimizer_switches(concepts, written)
+    put_adapter(concepts, written)
+    put_data(concepts, written)
+    put_tokens(concepts, written)
     fresh = written.get("train_from_scratch")
-    put(told, "from_scratch", fresh)
+    put(concepts, "from_scratch", fresh)
 
 
 def _table(document: Document, table: KeyTable) -> KeyTable:

@@ -3,7 +3,7 @@
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
-from trimtab.checks.kinds.concept_map import Told
+from trimtab.checks.kinds.concept_map import Concepts
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.llamafactory import SIGNS, TRAINS
 from trimtab.checks.kinds.llamafactory_parts.versions import accepted
@@ -26,15 +26,15 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     surroundings = accepted(surroundings)
     table = load_table(name, surroundings.versions)
     settings = settings_of(document.entries.values(), table=table)
-    told: Told = {}
-    put_model_name(told, Written(path=document.path, settings=settings).get("model_name_or_path"))
+    concepts: Concepts = {}
+    put_model_name(concepts, Written(path=document.path, settings=settings).get("model_name_or_path"))
     return [
         Description(
             tool="llamafactory",
             kind=KIND.name,
             document=document,
             keys={setting.key: setting for setting in settings.values()},
-            concepts=told,
+            concepts=concepts,
             table=table,
             versions=surroundings.versions,
         )

@@ -3,7 +3,7 @@
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
-from trimtab.checks.kinds.concept_map import Told, put, put_each
+from trimtab.checks.kinds.concept_map import Concepts, put, put_each
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.model_names import put_model_name
 from trimtab.checks.kinds.signs import mapping, names_of
@@ -32,26 +32,26 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     table = load_table("llamafactory_v1", surroundings.versions)
     settings = settings_of(document.entries.values(), table=table)
     written = Written(path=document.path, settings=settings, table=table)
-    told: Told = {}
-    put_model_name(told, written.settings.get("model"))
+    concepts: Concepts = {}
+    put_model_name(concepts, written.settings.get("model"))
     if "train_dataset" in settings:
-        _tell_training(told, written)
+        _tell_training(concepts, written)
     return [
         Description(
             tool="llamafactory",
             kind=KIND.name,
             document=document,
             keys={setting.key: setting for setting in settings.values()},
-            concepts=told,
+            concepts=concepts,
             table=table,
             versions=surroundings.versions,
         )
     ]
 
 
-def _tell_training(told: Told, written: Written) -> None:
+def _tell_training(concepts: Concepts, written: Written) -> None:
     put_each(
-        told,
+        concepts,
         written,
         {
             "learning_rate": "learning_rate",
@@ -66,15 +66,15 @@ def _tell_training(told: Told, written: Written) -> None:
             "lora_alpha": "peft_config.lora_alpha",
         },
     )
-    put(told, "batch_unit", written.get("micro_batch_size"), "examples")
+    put(concepts, "batch_unit", written.get("micro_batch_size"), "examples")
     steps = written.get("max_steps")
-    put(told, "steps", steps)
-    if "steps" not in told:
-        put(told, "epochs", written.get("num_train_epochs"))
+    put(concepts, "steps", steps)
+    if "steps" not in concepts:
+        put(concepts, "epochs", written.get("num_train_epochs"))
     corpora = written.settings["train_dataset"]
-    put(told, "corpora", corpora, [corpora.value] if isinstance(corpora.value, str) else None)
+    put(concepts, "corpora", corpora, [corpora.value] if isinstance(corpora.value, str) else None)
     method = written.settings.get("peft_config.name")
-    put(told, "adapter", method or written.default("peft_config", "none"))
+    put(concepts, "adapter", method or written.default("peft_config", "none"))
 
 
 KIND = Kind(

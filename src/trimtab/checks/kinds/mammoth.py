@@ -7,7 +7,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.keytable import Key, KeyTable
-from trimtab.checks.kinds.concept_map import Told, as_type, put, put_each
+from trimtab.checks.kinds.concept_map import Concepts, as_type, put, put_each
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.signs import mapping, mappings_in, names_of
 from trimtab.checks.kinds.translation.corpora import paths_of, put_longest
@@ -32,29 +32,29 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     table = _table(document, load_table("mammoth", surroundings.versions))
     settings = settings_of(document.entries.values(), table=table, converts=True)
     written = Written(path=document.path, settings=settings, table=table)
-    told: Told = {}
-    put_training(told, written)
-    put_scratch(told, written)
-    put(told, "task", _tasks(written), "translation")
-    put(told, "encoder_decoder", _tasks(written), True)
-    put(told, "hidden_size", positive(written.get("model_dim")))
-    _put_layers(told, written)
-    _put_precision(told, written)
-    _put_tasks(told, written, document)
-    put_each(told, written, {"output_dir": "save_model", "seed": "seed"})
+    concepts: Concepts = {}
+    put_training(concepts, written)
+    put_scratch(concepts, written)
+    put(concepts, "task", _tasks(written), "translation")
+    put(concepts, "encoder_decoder", _tasks(written), True)
+    put(concepts, "hidden_size", positive(written.get("model_dim")))
+    _put_layers(concepts, written)
+    _put_precision(concepts, written)
+    _put_tasks(concepts, written, document)
+    put_each(concepts, written, {"output_dir": "save_model", "seed": "seed"})
     if "max_length" in written.settings:
         # Batches are cut to it, whatever the filters let pass.
-        put(told, "sequence_length", written.settings["max_length"])
-    if "optimizer" in told and told["optimizer"].value in ("adam", "adamw"):
-        put(told, "epsilon", written.default("adam_eps", 1e-9))
-    put(told, "weight_decay", written.get("weight_decay"))
+        put(concepts, "sequence_length", written.settings["max_length"])
+    if "optimizer" in concepts and concepts["optimizer"].value in ("adam", "adamw"):
+        put(concepts, "epsilon", written.default("adam_eps", 1e-9))
+    put(concepts, "weight_decay", written.get("weight_decay"))
     return [
         Description(
             tool="mammoth",
             kind=KIND.name,
             document=document,
             keys={setting.key: setting for setting in settings.values()},
-            concepts=told,
+            concepts=concepts,
             table=table,
             versions=surroundings.versions,
         )
@@ -77,62 +77,62 @@ def _tasks(written: Written) -> Any:
     )
 
 
-def _put_layers(told: Told, written: Written) -> None:
+def _put_layers(concepts: Concepts, written: Written) -> None:
     """Layers of one side: the sum of its stacks. Width and heads of their parts are options of x-transformers."""
     stacks = written.get("dec_layers")
     value = stacks.value if stacks is not None else None
     counts: list[Any] = list(value) if isinstance(value, list) else [value]  # type: ignore[reportUnknownArgumentType]
     numbers = [as_type(count, int) for count in counts]
     if all(number is not None for number in numbers):
-        put(told, "layers", stacks, sum(number or 0 for number in numbers))
+        put(concepts, "layers", stacks, sum(number or 0 for number in numbers))
     # The layers of x-transformers never see these two.
     for concept in ("dropout", "attention_dropout"):
         if not written.value("ab_layers"):
-            told.pop(concept, None)
+            concepts.pop(concept, None)
     inner = {"dropout": "ff_dropout", "attention_dropout": "attn_dropout", "heads": "heads"}
     for concept, option in inner.items():
-        put(told, concept, written.settings.get(f"x_transformers_opts.{option}"))
-    _put_inner_defaults(told, written)
+        put(concepts, concept, written.settings.get(f"x_transformers_opts.{option}"))
+    _put_inner_defaults(concepts, written)
     for option, positions in (
         ("rotary_pos_emb", "rotary"),
         ("alibi_pos_bias", "alibi"),
         ("rel_pos_bias", "relative"),
     ):
         chosen = written.settings.get(f"x_transformers_opts.{option}")
-        put(told, "positions", chosen if chosen is not None and chosen.value is True else None, positions)
-    put(told, "tied_embeddings", written.settings.get("x_transformers_opts.tie_embedding"))
+        put(concepts, "positions", chosen if chosen is not None and chosen.value is True else None, positions)
+    put(concepts, "tied_embeddings", written.settings.get("x_transformers_opts.tie_embedding"))
 
 
-def _put_inner_defaults(told: Told, written: Written) -> None:
+def _put_inner_defaults(concepts: Concepts, written: Written) -> None:
     """Tells what x-transformers takes where nothing is said, and what Mammoth sets in it."""
     options = "x_transformers_opts"
-    if "heads" not in told:
-        put(told, "heads", written.set_default(f"{options}.heads", INNER_HEADS))
-    width, factor = told.get("hidden_size"), written.settings.get(f"{options}.ff_mult")
+    if "heads" not in concepts:
+        put(concepts, "heads", written.set_default(f"{options}.heads", INNER_HEADS))
+    width, factor = concepts.get("hidden_size"), written.settings.get(f"{options}.ff_mult")
     times = as_type(factor.value if factor is not None else INNER_FACTOR, int)
     if width is not None and times is not None:
-        put(told, "feed_forward", factor or written.default(f"{options}.ff_mult", 0), times * width.value)
+        put(concepts, "feed_forward", factor or written.default(f"{options}.ff_mult", 0), times * width.value)
     put(
-        told,
+        concepts,
         "norm",
         written.set_default(f"{options}.use_simple_rmsnorm", "rms_norm", unless=(f"{options}.use_rmsnorm",)),
     )
 
 
-def _put_precision(told: Told, written: Written) -> None:
+def _put_precision(concepts: Concepts, written: Written) -> None:
     dtype = written.get("model_dtype")
     if dtype is not None and dtype.value in ("fp32", "fp16"):
-        put(told, "autocast", dtype, "fp16" if dtype.value == "fp16" else "none")
-        put(told, "weights_dtype", dtype, "fp32")
+        put(concepts, "autocast", dtype, "fp16" if dtype.value == "fp16" else "none")
+        put(concepts, "weights_dtype", dtype, "fp32")
 
 
-def _put_tasks(told: Told, written: Written, document: Document) -> None:
+def _put_tasks(concepts: Concepts, written: Written, document: Document) -> None:
     tasks = [*mappings_in(document, "tasks"), *mappings_in(document, "data")]
     if tasks:
-        put(told, "corpora", _tasks(written), [path for task in tasks for path in paths_of(task)])
-        put(told, "validation", _tasks(written), any("path_valid_src" in task for task in tasks))
+        put(concepts, "corpora", _tasks(written), [path for task in tasks for path in paths_of(task)])
+        put(concepts, "validation", _tasks(written), any("path_valid_src" in task for task in tasks))
     tree = mapping(document.tree)
-    put_longest(told, written, {**mapping(tree.get("data")), **mapping(tree.get("tasks"))})
+    put_longest(concepts, written, {**mapping(tree.get("data")), **mapping(tree.get("tasks"))})
 
 
 KIND = Kind(

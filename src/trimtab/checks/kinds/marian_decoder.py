@@ -3,7 +3,7 @@
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.marian import SIGNS
 from trimtab.checks.kinds.signs import names_of
@@ -32,15 +32,15 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     table = load_table("marian_decoder", surroundings.versions)
     settings = typed(settings_of(document.entries.values(), table=table, converts=True), table)
     written = Written(path=document.path, settings=settings, table=table)
-    told: Told = {}
-    put(told, "beam", written.get("beam-size"))
+    concepts: Concepts = {}
+    put(concepts, "beam", written.get("beam-size"))
     return [
         Description(
             tool="marian",
             kind=KIND.name,
             document=document,
             keys={setting.key: setting for setting in settings.values()},
-            concepts=told,
+            concepts=concepts,
             table=table,
             versions=surroundings.versions,
         )

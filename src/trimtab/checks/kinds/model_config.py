@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
-from trimtab.checks.kinds.concept_map import Told, as_type, put, text_list
+from trimtab.checks.kinds.concept_map import Concepts, as_type, put, text_list
 from trimtab.checks.kinds.huggingface.families import FAMILIES, parameters_of
 from trimtab.checks.kinds.huggingface.generation import put_generation
 from trimtab.checks.kinds.huggingface.loading import put_quantization
@@ -77,28 +77,28 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     ]
 
 
-def model_concepts(settings: Mapping[str, Setting], path: str) -> Told:
+def model_concepts(settings: Mapping[str, Setting], path: str) -> Concepts:
     """What a `config.json` says, by dotted keys; of models with several parts the one that writes text."""
-    told: Told = {}
+    concepts: Concepts = {}
     of_text = _text_part(settings)
     written = Written(path=path, settings=of_text)
     named = of_text.get("model_type") or settings.get("model_type")
     family = named.value if named is not None and isinstance(named.value, str) else ""
-    put(told, "model_family", named, family or None)
+    put(concepts, "model_family", named, family or None)
     for concept, keys in NAMES.items():
-        put(told, concept, next((of_text[key] for key in keys if key in of_text), None))
-    _put_sides(told, settings, named, family)
-    _put_ties(told, settings, of_text, written, family)
+        put(concepts, concept, next((of_text[key] for key in keys if key in of_text), None))
+    _put_sides(concepts, settings, named, family)
+    _put_ties(concepts, settings, of_text, written, family)
     known = FAMILIES.get(family)
     if known is not None and named is not None:
         for concept in ("norm", "norm_placement", "positions"):
-            put(told, concept, named, known.get(concept))
-        put(told, "parameters_billion", named, parameters_of(family, told, of_text))
-    put_generation(told, {**settings, **of_text})
-    put_quantization(told, settings)
+            put(concepts, concept, named, known.get(concept))
+        put(concepts, "parameters_billion", named, parameters_of(family, concepts, of_text))
+    put_generation(concepts, {**settings, **of_text})
+    put_quantization(concepts, settings)
     bits = settings.get("quantization_config.bits")
-    put(told, "quantization_bits", bits, as_type(bits.value, int) if bits else None)
-    return told
+    put(concepts, "quantization_bits", bits, as_type(bits.value, int) if bits else None)
+    return concepts
 
 
 def _text_part(settings: Mapping[str, Setting]) -> Mapping[str, Setting]:
@@ -109,35 +109,37 @@ def _text_part(settings: Mapping[str, Setting]) -> Mapping[str, Setting]:
     return settings
 
 
-def _put_sides(told: Told, settings: Mapping[str, Setting], named: Setting | None, family: str) -> None:
+def _put_sides(
+    concepts: Concepts, settings: Mapping[str, Setting], named: Setting | None, family: str
+) -> None:
     whole = settings.get("model_type")
     if whole is not None and whole.value == "vision-encoder-decoder":
-        put(told, "encoder_decoder", whole, True)
-        put(told, "task", whole, "vision_text")
+        put(concepts, "encoder_decoder", whole, True)
+        put(concepts, "task", whole, "vision_text")
         return
     if named is not None:
-        put_sides(told, named, family)
-    put(told, "encoder_decoder", settings.get("is_encoder_decoder"))
+        put_sides(concepts, named, family)
+    put(concepts, "encoder_decoder", settings.get("is_encoder_decoder"))
     made = settings.get("architectures")
     names = text_list(made.value) if made is not None else None
     name = names[0] if names else ""
     task = "language_model" if name.endswith("ForCausalLM") else TASKS.get(name)
-    put(told, "task", made, task or ("seq2seq" if name.endswith("ForConditionalGeneration") else None))
+    put(concepts, "task", made, task or ("seq2seq" if name.endswith("ForConditionalGeneration") else None))
 
 
 def _put_ties(
-    told: Told,
+    concepts: Concepts,
     settings: Mapping[str, Setting],
     of_text: Mapping[str, Setting],
     written: Written,
     family: str,
 ) -> None:
     said = of_text.get("tie_word_embeddings") or settings.get("tie_word_embeddings")
-    put(told, "tied_embeddings", said)
+    put(concepts, "tied_embeddings", said)
     if said is None and (known := FAMILIES.get(family)) is not None and "tied" in known:
-        put(told, "tied_embeddings", written.default("tie_word_embeddings", known["tied"]))
+        put(concepts, "tied_embeddings", written.default("tie_word_embeddings", known["tied"]))
     separate = settings.get("share_encoder_decoder_embeddings")
-    put(told, "shared_vocabulary", separate)
+    put(concepts, "shared_vocabulary", separate)
 
 
 def _value(document: Document, key: str) -> object:

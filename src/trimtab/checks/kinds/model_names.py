@@ -2,7 +2,7 @@
 
 import re
 
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.setting import Setting
 
 ENCODER_DECODERS = frozenset(
@@ -22,22 +22,22 @@ DECODERS = frozenset(
 )  # fmt: skip
 
 
-def put_model_name(told: Told, setting: Setting | None) -> None:
+def put_model_name(concepts: Concepts, setting: Setting | None) -> None:
     """Tells the name and all that follows from it."""
-    put(told, "model_name", setting)
+    put(concepts, "model_name", setting)
     if setting is None or not isinstance(setting.value, str):
         return
     family = family_of(setting.value)
-    put(told, "model_family", setting, family)
-    put(told, "parameters_billion", setting, billions_of(setting.value))
+    put(concepts, "model_family", setting, family)
+    put(concepts, "parameters_billion", setting, billions_of(setting.value))
     if family:
-        put_sides(told, setting, family)
+        put_sides(concepts, setting, family)
 
 
-def put_sides(told: Told, setting: Setting, family: str) -> None:
+def put_sides(concepts: Concepts, setting: Setting, family: str) -> None:
     """Whether models of this family have an encoder and a decoder, where that is known."""
     if family in ENCODER_DECODERS or family in DECODERS:
-        put(told, "encoder_decoder", setting, family in ENCODER_DECODERS)
+        put(concepts, "encoder_decoder", setting, family in ENCODER_DECODERS)
 
 
 def family_of(name: str) -> str | None:

@@ -3,7 +3,7 @@
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.opennmt import BLOCKS, CORPUS
 from trimtab.checks.kinds.signs import mappings_in, names_of
@@ -29,16 +29,16 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     table = load_table("opennmt_translate", surroundings.versions)
     settings = settings_of(document.entries.values(), table=table, converts=True)
     written = Written(path=document.path, settings=settings, table=table)
-    told: Told = {}
-    put(told, "beam", written.get("beam_size"))
-    put(told, "no_repeat_ngram", written.get("block_ngram_repeat"))
+    concepts: Concepts = {}
+    put(concepts, "beam", written.get("beam_size"))
+    put(concepts, "no_repeat_ngram", written.get("block_ngram_repeat"))
     return [
         Description(
             tool="opennmt",
             kind=KIND.name,
             document=document,
             keys={setting.key: setting for setting in settings.values()},
-            concepts=told,
+            concepts=concepts,
             table=table,
             versions=surroundings.versions,
         )

@@ -3,7 +3,7 @@
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.kinds.huggingface.adapter import adapter_concepts
 from trimtab.checks.kinds.huggingface.loading import name_quantized_adapter
 from trimtab.checks.kinds.kind import Kind, Surroundings
@@ -33,16 +33,16 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     written = Written(path=document.path, settings=settings, table=table)
     own = adapter_concepts(written, method) if method else {}
     put_model_name(own, settings.get("base_model_name_or_path"))
-    told = {**concepts_beside(surroundings), **own}
-    _put_new_tokens(told, surroundings)
-    name_quantized_adapter(told)
+    concepts = {**concepts_beside(surroundings), **own}
+    _put_new_tokens(concepts, surroundings)
+    name_quantized_adapter(concepts)
     return [
         Description(
             tool="peft",
             kind=KIND.name,
             document=document,
             keys={setting.key: setting for setting in settings.values()},
-            concepts=told,
+            concepts=concepts,
             table=table,
             versions=surroundings.versions,
             nearby=nearby(
@@ -56,16 +56,16 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     ]
 
 
-def _put_new_tokens(told: Told, surroundings: Surroundings) -> None:
+def _put_new_tokens(concepts: Concepts, surroundings: Surroundings) -> None:
     """Tokens of the tokenizer beside that have no row in the table of the model beside."""
-    document, rows = surroundings.beside("tokenizer_config.json"), told.get("vocab_size")
+    document, rows = surroundings.beside("tokenizer_config.json"), concepts.get("vocab_size")
     if document is None or rows is None:
         return
     settings = settings_of(document.entries.values())
     added = [setting for key, setting in settings.items() if _token_id(key) >= rows.value]
     names = [setting.value for setting in added if isinstance(setting.value, str)]
     if names:
-        put(told, "added_tokens", from_beside({"": added[0]})[""], names)
+        put(concepts, "added_tokens", from_beside({"": added[0]})[""], names)
 
 
 def _token_id(key: str) -> int:
@@ -78,14 +78,14 @@ def _token_id(key: str) -> int:
     return int(number) if is_token and len(number) < 10 else -1
 
 
-def concepts_beside(surroundings: Surroundings) -> Told:
+def concepts_beside(surroundings: Surroundings) -> Concepts:
     """What `config.json` and `tokenizer_config.json` of the same folder say of the model."""
-    told: Told = {}
+    concepts: Concepts = {}
     for name, concepts_of in (("config.json", model_concepts), ("tokenizer_config.json", tokenizer_concepts)):
         document = surroundings.beside(name)
         if document is not None:
-            told |= from_beside(concepts_of(settings_of(document.entries.values()), document.path))
-    return told
+            concepts |= from_beside(concepts_of(settings_of(document.entries.values()), document.path))
+    return concepts
 
 
 KIND = Kind(

@@ -7,7 +7,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import Call, Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.keytable import Key, KeyTable
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.kinds.deepspeed import deepspeed_run
 from trimtab.checks.kinds.huggingface.loading import name_quantized_adapter
 from trimtab.checks.kinds.kind import Kind, Surroundings
@@ -104,9 +104,9 @@ def _own_runs(document: Document, surroundings: Surroundings) -> list[Descriptio
     ]
 
 
-def _whole(document: Document, surroundings: Surroundings) -> Told:
+def _whole(document: Document, surroundings: Surroundings) -> Concepts:
     versions = surroundings.versions
-    told = {
+    concepts = {
         **loop_concepts(document, versions),
         **loading_concepts(document, versions),
         **token_concepts(document),
@@ -114,56 +114,56 @@ def _whole(document: Document, surroundings: Surroundings) -> Told:
         **script_adapter(document, versions),
     }
     if not trains(document):
-        told = {concept: setting for concept, setting in told.items() if concept not in OF_TRAINING}
+        concepts = {concept: setting for concept, setting in concepts.items() if concept not in OF_TRAINING}
     if trains(document):
-        told |= lightning_concepts(document)
+        concepts |= lightning_concepts(document)
     if not configurations(document):
-        told = {**own_loop_concepts(document), **told, **_cast(document)}
-        if "weights_dtype" in told and not told["weights_dtype"].is_written:
+        concepts = {**own_loop_concepts(document), **concepts, **_cast(document)}
+        if "weights_dtype" in concepts and not concepts["weights_dtype"].is_written:
             # What the loader chooses depends on a version that a loop of one's own rarely pins.
-            told.pop("weights_dtype")
-    name_quantized_adapter(told)
-    _put_no_adapter(told, document)
-    return told
+            concepts.pop("weights_dtype")
+    name_quantized_adapter(concepts)
+    _put_no_adapter(concepts, document)
+    return concepts
 
 
-def _cast(document: Document) -> Told:
+def _cast(document: Document) -> Concepts:
     """The dtype that a model is cast to after it was loaded: it counts, and not that of the loading."""
-    told = own_loop_concepts(document)
-    return {"weights_dtype": told["weights_dtype"]} if "weights_dtype" in told else {}
+    concepts = own_loop_concepts(document)
+    return {"weights_dtype": concepts["weights_dtype"]} if "weights_dtype" in concepts else {}
 
 
-def _put_no_adapter(told: Told, document: Document) -> None:
+def _put_no_adapter(concepts: Concepts, document: Document) -> None:
     """Full training: a Trainer gets a model that is loaded here, and nothing here can put an adapter on it."""
     trainers = [call for call in document.calls if call.name in TRAINERS]
     can = "unsloth" in document.imports or any(call.name in _ADAPTING for call in document.calls)
     can = can or any("Peft" in call.qualifier for call in document.calls) or "peft_config" in document.text
-    if "adapter" in told or can or len(trainers) != 1 or not loads(document):
+    if "adapter" in concepts or can or len(trainers) != 1 or not loads(document):
         return
     call = trainers[0]
     # What is loaded here may be the model that another is compared with.
     if not call.has_rest and not call.arguments.keys() & {"peft_config", "ref_model"}:
-        put(told, "adapter", Setting(key=call.name, value="none", place=call.place, origin="default"))
+        put(concepts, "adapter", Setting(key=call.name, value="none", place=call.place, origin="default"))
 
 
-def _merged(call: Call, whole: Told, document: Document, surroundings: Surroundings) -> Told:
+def _merged(call: Call, whole: Concepts, document: Document, surroundings: Surroundings) -> Concepts:
     """The configuration with what the script does itself: its defaults speak only where nothing else does."""
-    told, written = trainer_concepts(call, document, surroundings)
+    concepts, written = trainer_concepts(call, document, surroundings)
     if _is_before_the_adapter(call, document):
         of_adapter = script_adapter(document, surroundings.versions)
         whole = {concept: setting for concept, setting in whole.items() if concept not in of_adapter}
-    merged = {**told, **whole}
-    for concept, setting in told.items():
+    merged = {**concepts, **whole}
+    for concept, setting in concepts.items():
         if setting.is_written and concept not in _OF_OPTIMIZER:
             merged[concept] = setting
     if optimizer_calls(document):
         # Two optimizers, or one with arguments that cannot be seen, hide what the Trainer would have made.
         for concept in _OF_OPTIMIZER - whole.keys():
             merged.pop(concept, None)
-    if "gradient_checkpointing" in told and told["gradient_checkpointing"].value is True:
+    if "gradient_checkpointing" in concepts and concepts["gradient_checkpointing"].value is True:
         # The Trainer turns it on again, with its own arguments.
         merged.pop("use_reentrant", None)
-        merged |= {name: told[name] for name in ("use_reentrant",) if name in told}
+        merged |= {name: concepts[name] for name in ("use_reentrant",) if name in concepts}
     for key, concept in _HIDING.items():
         if key in written.hidden:
             merged.pop(concept, None)
@@ -201,7 +201,7 @@ _HIDING = {
 
 
 def _description(
-    document: Document, surroundings: Surroundings, told: Told, configuration: Call | None
+    document: Document, surroundings: Surroundings, concepts: Concepts, configuration: Call | None
 ) -> Description:
     calls = [
         call
@@ -216,7 +216,7 @@ def _description(
         kind=KIND.name,
         document=document,
         keys=dict(_keys(calls, document, surroundings)),
-        concepts=told,
+        concepts=concepts,
         table=_table(calls, document, surroundings, tool),
         versions=surroundings.versions,
         nearby=deepspeed_run(_deepspeed_of(configuration, document), surroundings),

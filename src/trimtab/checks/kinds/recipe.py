@@ -4,7 +4,7 @@ from pathlib import Path
 
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
-from trimtab.checks.kinds.concept_map import Told
+from trimtab.checks.kinds.concept_map import Concepts
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.signs import mapping, names_of
 from trimtab.checks.kinds.written import settings_of
@@ -32,15 +32,15 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
 
     loaded = parse_recipe(document.text, path=Path(document.path))
     settings = settings_of(document.entries.values())
-    told: Told = {}
-    put_branches(told, Branches(loaded.recipe, settings, document.path))
+    concepts: Concepts = {}
+    put_branches(concepts, Branches(loaded.recipe, settings, document.path))
     return [
         Description(
             tool="trimtab",
             kind=KIND.name,
             document=document,
             keys={setting.key: setting for setting in settings.values()},
-            concepts=told,
+            concepts=concepts,
             versions=surroundings.versions,
         )
     ]

@@ -7,7 +7,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN, Call, Document, Entry
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.keytable import KeyTable
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.kinds.deepspeed import deepspeed_named
 from trimtab.checks.kinds.hf_training import DISTINCTIVE, OF_OWN_LOOPS, SEQ2SEQ, put_script_arguments
 from trimtab.checks.kinds.huggingface.arguments import training_concepts
@@ -86,37 +86,37 @@ def _description(
 ) -> Description:
     if call is not None and toolkit_of(call) == "llamafactory":
         surroundings = accepted(surroundings)
-    told: Told = launcher_concepts(launcher, document, surroundings) if launcher else {}
+    concepts: Concepts = launcher_concepts(launcher, document, surroundings) if launcher else {}
     if call is not None and program_of(call):
         from trimtab.checks.kinds.nmt.commands import run_of  # only where there is such a command
 
-        return run_of(call, document, surroundings, told)
+        return run_of(call, document, surroundings, concepts)
     keys = launcher_options(launcher) if launcher else {}
     table: KeyTable | None = None
     tool = "accelerate" if launcher is not None and launcher.name == "accelerate-launch" else "torch"
     if call is not None and toolkit_of(call):
         written, own = toolkit_run(call, document, surroundings)
         table, tool = written.table, toolkit_of(call)
-        told, keys = {**told, **own}, {**keys, **written.settings}
+        concepts, keys = {**concepts, **own}, {**keys, **written.settings}
     elif call is not None and _is_trainer(call):
         written = _written(call, document, surroundings)
         table, tool = written.table, written.table.tool if written.table else tool
-        told = _under(told, _told(written, call, surroundings))
+        concepts = _under(concepts, _told(written, call, surroundings))
         keys |= written.settings
-    if "wrapped_layers" in told and "model_family" not in told and call is not None:
-        told = {**model_of_script(call.name, surroundings), **told}
+    if "wrapped_layers" in concepts and "model_family" not in concepts and call is not None:
+        concepts = {**model_of_script(call.name, surroundings), **concepts}
     return Description(
         tool=tool,
         kind=KIND.name,
         document=document,
         keys={setting.key: setting for setting in keys.values()},
-        concepts=told,
+        concepts=concepts,
         table=table,
         versions=surroundings.versions,
     )
 
 
-def _under(launcher: Told, script: Told) -> Told:
+def _under(launcher: Concepts, script: Concepts) -> Concepts:
     """What both say together: the script's word counts, but for a precision that it only leaves to the launcher."""
     merged = {**launcher, **script}
     if "autocast" in launcher and "autocast" in script and script["autocast"].value == "none":
@@ -167,18 +167,18 @@ def _trainer(call: Call) -> str:
     return trainer_of(frozenset(call.arguments)) if call.arguments.keys() & TRL_SIGNS else ""
 
 
-def _told(written: Written, call: Call, surroundings: Surroundings) -> Told:
-    told = training_concepts(written, surroundings.versions)
+def _told(written: Written, call: Call, surroundings: Surroundings) -> Concepts:
+    concepts = training_concepts(written, surroundings.versions)
     trainer = _trainer(call)
     if trainer or call.name == "trl":
-        put_trl(told, written, surroundings.versions, trainer)
-        put_script(told, written, surroundings.versions)
+        put_trl(concepts, written, surroundings.versions, trainer)
+        put_script(concepts, written, surroundings.versions)
     else:
-        put_script_arguments(told, written, surroundings)
+        put_script_arguments(concepts, written, surroundings)
         if call.name in EXAMPLES and written.is_whole and not any("lora" in name for name in call.arguments):
             place = call.place
-            put(told, "adapter", Setting(key=call.name, value="none", place=place, origin="default"))
-    return {**deepspeed_named(written.settings, surroundings), **told}
+            put(concepts, "adapter", Setting(key=call.name, value="none", place=place, origin="default"))
+    return {**deepspeed_named(written.settings, surroundings), **concepts}
 
 
 KIND = Kind(

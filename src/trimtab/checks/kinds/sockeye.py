@@ -3,7 +3,7 @@
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.keys.table import load_table
-from trimtab.checks.kinds.concept_map import Told
+from trimtab.checks.kinds.concept_map import Concepts
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.signs import names_of
 from trimtab.checks.kinds.written import Written, settings_of
@@ -44,15 +44,15 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
         table=dashed,
         is_whole=names_of(document) >= WHOLE,
     )
-    told: Told = {}
-    put_sockeye(told, written)
+    concepts: Concepts = {}
+    put_sockeye(concepts, written)
     return [
         Description(
             tool="sockeye",
             kind=KIND.name,
             document=document,
             keys={setting.key: setting for setting in settings.values() if setting.is_written},
-            concepts=told,
+            concepts=concepts,
             table=table,
             versions=surroundings.versions,
         )

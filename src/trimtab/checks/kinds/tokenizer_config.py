@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from trimtab.checks.description import Description
 from trimtab.checks.document import Document
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.nearby import nearby
 from trimtab.checks.kinds.written import settings_of
@@ -35,16 +35,16 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     ]
 
 
-def tokenizer_concepts(settings: Mapping[str, Setting], path: str) -> Told:
+def tokenizer_concepts(settings: Mapping[str, Setting], path: str) -> Concepts:
     """Special tokens as text; a token may be a text or a block with `content`."""
-    told: Told = {}
+    concepts: Concepts = {}
     for token in ("pad_token", "eos_token"):
-        put(told, token, settings.get(f"{token}.content") or settings.get(token))
-    put(told, "chat_template", settings.get("chat_template"))
+        put(concepts, token, settings.get(f"{token}.content") or settings.get(token))
+    put(concepts, "chat_template", settings.get("chat_template"))
     separate = settings.get("separate_vocabs")
     if separate is not None and isinstance(separate.value, bool):
-        put(told, "shared_vocabulary", separate, not separate.value)
-    return told
+        put(concepts, "shared_vocabulary", separate, not separate.value)
+    return concepts
 
 
 KIND = Kind(

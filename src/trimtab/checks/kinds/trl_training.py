@@ -65,18 +65,18 @@ def describe(document: Document, surroundings: Surroundings) -> list[Description
     table = with_own(join_tables(*tables, load_table("trl_script", versions)), names_of(document))
     settings = settings_of(document.entries.values(), table=table, converts=True)
     written = Written(path=document.path, settings=settings, table=table)
-    told = training_concepts(written, versions)
-    put_trl(told, written, versions, trainer)
-    put_script(told, written, versions)
+    concepts = training_concepts(written, versions)
+    put_trl(concepts, written, versions, trainer)
+    put_script(concepts, written, versions)
     for setting in list(settings.values())[:1]:
-        put(told, "task", setting, TASKS.get(trainer))
+        put(concepts, "task", setting, TASKS.get(trainer))
     return [
         Description(
             tool="trl",
             kind=KIND.name,
             document=document,
             keys={setting.key: setting for setting in settings.values()},
-            concepts={**deepspeed_named(settings, surroundings), **told},
+            concepts={**deepspeed_named(settings, surroundings), **concepts},
             table=table,
             versions=versions,
         )

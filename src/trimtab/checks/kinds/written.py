@@ -66,11 +66,11 @@ def settings_of(
     entries: Iterable[Entry], *, prefix: str = "", table: KeyTable | None = None, converts: bool = False
 ) -> dict[str, Setting]:
     """The literals among entries, by key without prefix; `converts` where the tool turns text into the key's type."""
-    told: dict[str, Setting] = {}
+    concepts: dict[str, Setting] = {}
     for entry in entries:
         if entry.value is not UNKNOWN:
             known = table.key(entry.key) if table and converts else None
-            told[entry.key] = Setting(
+            concepts[entry.key] = Setting(
                 key=prefix + entry.key,
                 value=converted(entry.value, known),
                 place=entry.place,
@@ -79,7 +79,7 @@ def settings_of(
                 parsed=entry.value,
                 is_option=entry.is_option,
             )
-    return told
+    return concepts
 
 
 def hidden_in(entries: Iterable[Entry]) -> frozenset[str]:

@@ -49,7 +49,7 @@ RULE = Rule(
             "out before. Between the blocks nobody looks.",
         ),
     ),
-    fix=Fix("{mend}"),
+    fix=Fix("{fix}"),
     bad=Example(
         "axolotl.yaml",
         "base_model: meta-llama/Llama-3.2-1B\ndatasets:\n  - path: data.jsonl\n    type: "
@@ -191,5 +191,5 @@ def _diagnosis(table: KeyTable, setting: Setting, siblings: list[str]) -> Diagno
         does=_DOES["kept" if is_unchecked else table.unknown_keys],
         meant=f": did you mean `{meant}`?" if meant else "",
         anyway="; it is what happens anyway" if _happens_anyway(table, setting) else "",
-        mend=f"write `{meant}`" if meant else f"remove it, or look up its name in {table.source}",
+        fix=f"write `{meant}`" if meant else f"remove it, or look up its name in {table.source}",
     )

@@ -66,7 +66,7 @@ def _wants_number(run: Description, setting: Setting) -> bool:
     key = run.table.key(setting.key) if run.table is not None else None
     if key is not None:
         return bool({"number", "integer"} & set(key.types)) and not {"text", "any"} & set(key.types)
-    named = (concept for concept, told in run.concepts.items() if told.key == setting.key)
+    named = (concept for concept, other in run.concepts.items() if other.key == setting.key)
     return any(CONCEPTS[concept].type in (int, float) for concept in named)
 
 

@@ -25,7 +25,7 @@ RULE = Rule(
             "after-epochs and after-batches are deprecated for `after` with a unit, no-shuffle for `shuffle none`.",
         ),
     ),
-    fix=Fix("{mend}", safety="same training"),
+    fix=Fix("{fix}", safety="same training"),
     bad=Example(
         "args.json",
         '{"output_dir": "out", "per_device_train_batch_size": 8, "gradient_checkpointing": true}',
@@ -69,7 +69,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
             severity=None if age.is_certain else "note",
             library=age.library,
             version=age.version,
-            mend=(key.advice or f"write `{key.renamed_to}`")
+            fix=(key.advice or f"write `{key.renamed_to}`")
             + (
                 ""
                 if age.is_certain

@@ -41,7 +41,7 @@ RULE = Rule(
             "'Removed --num-devices N option'; 'Remove --clip-gemm'; 'Dropped support for legacy graph groups'.",
         ),
     ),
-    fix=Fix("{mend}", safety="same training"),
+    fix=Fix("{fix}", safety="same training"),
     bad=Example(
         "args.json",
         '{"output_dir": "out", "per_device_train_batch_size": 8, "save_safetensors": true}',
@@ -89,7 +89,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 library=age.library,
                 version=age.version,
                 installed=_used(run, age.library),
-                mend=_mend(key),
+                fix=_fix_of(key),
             )
 
 
@@ -138,7 +138,7 @@ def _gone_since(run: Description, called: str, place: Place) -> Iterator[Diagnos
         library=known.library,
         version=f"after {known.had}",
         installed=_used(run, known.library),
-        mend=f"import it from `{known.home}`"
+        fix=f"import it from `{known.home}`"
         if known.home
         else f"look up what {known.library} has for `{last}` now",
     )
@@ -151,7 +151,7 @@ def _gone_name(called: str) -> str:
 
 
 def _gone(run: Description, name: str, keyword: str, place: Place) -> Iterator[Diagnosis]:
-    library, version, mend = _GONE[name, keyword]
+    library, version, fix = _GONE[name, keyword]
     installed = run.version(library)
     if installed is not None and installed < version:
         return
@@ -162,14 +162,14 @@ def _gone(run: Description, name: str, keyword: str, place: Place) -> Iterator[D
         library=library,
         version=".".join(map(str, version)),
         installed=_used(run, library),
-        mend=mend,
+        fix=fix,
     )
 
 
 _GONE: dict[tuple[str, str], tuple[str, tuple[int, ...], str]] = {
     **{
-        (f"transformers.{name}", ""): ("transformers", (5, 0), mend)
-        for name, mend in {
+        (f"transformers.{name}", ""): ("transformers", (5, 0), fix)
+        for name, fix in {
             "AdamW": "import it from torch.optim",
             "optimization.AdamW": "import it from torch.optim",
             "TextDataset": "use the datasets library",
@@ -237,5 +237,5 @@ def _edits(setting: Setting, key: Key) -> tuple[Edit, ...]:
     return (RenameKey(setting.key, key.renamed_to),) if key.renamed_to else (RemoveKey(setting.key),)
 
 
-def _mend(key: Key) -> str:
+def _fix_of(key: Key) -> str:
     return key.advice or (f"write `{key.renamed_to}`" if key.renamed_to else "remove it")

@@ -33,7 +33,7 @@ RULE = Rule(
             "The signature of `SFTTrainer`: the data's format and packing are settings of SFTConfig.",
         ),
     ),
-    fix=Fix("{mend}", safety="same training"),
+    fix=Fix("{fix}", safety="same training"),
     bad=Example("train.py", _SCRIPT.format(given="gpus=1, max_epochs=3"), versions="lightning=2.6.0"),
     good=Example(
         "train.py",
@@ -129,7 +129,7 @@ def _refused(run: Description, event: Event) -> Iterator[Diagnosis]:
     for keyword in value.keywords:
         if keyword in known or is_known_as_gone(value.name, keyword):
             continue
-        mend, meant = _mend(canonical(value.name), keyword, known)
+        fix, meant = _fix_of(canonical(value.name), keyword, known)
         yield RULE.at(
             event.place,
             severity=None if is_this else "warning",
@@ -138,7 +138,7 @@ def _refused(run: Description, event: Event) -> Iterator[Diagnosis]:
             version=".".join(map(str, newest(library))) + ("" if is_this else ", the newest,"),
             keyword=keyword,
             meant=meant,
-            mend=mend,
+            fix=fix,
         )
 
 
@@ -147,7 +147,7 @@ def _is_expected(event: Event) -> bool:
     return any(each.last in ("raises", "assertRaises") for block in event.path for each in block.contexts)
 
 
-def _mend(name: str, keyword: str, known: tuple[str, ...]) -> tuple[str, str]:
+def _fix_of(name: str, keyword: str, known: tuple[str, ...]) -> tuple[str, str]:
     """What to do, and what was meant: a known new name first, then the configuration, then the nearest spelling."""
     renamed = _RENAMED.get(name, {}).get(keyword)
     if renamed:

@@ -72,22 +72,36 @@ _MAKERS: Final = (
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """A line of its own that calls such a method of a dataset that the script loads, or of a tensor."""
-    told: set[object] = set()
+    reported: set[object] = set()
     flow = flow_of(run.document)
     for event in flow.each("drop"):
-        if event.value.made != "call" or event.subject is None or event.place in told:
+        if event.value.made != "call" or event.subject is None or event.place in reported:
             continue
         if event.name in _MOVES:
             is_lost = _is_tensor(event) and not run.document.imports & _IN_PLACE and _is_read(flow, event)
         elif event.name in _OF_TENSORS:
-            is_lost = event.subject.made not in ("object", "imported", "unknown")
+            is_lost = event.subject.made not in ("object", "imported", "unknown") and not _is_shown_off(
+                run, event
+            )
         else:
             is_shown = run.document.text.startswith("{") and event.name != "map"  # the last line of a cell
             is_lost = _is_dataset(event.subject) and not _only_looks(event) and not is_shown
         if is_lost:
-            told.add(event.place)
+            reported.add(event.place)
             of = event.subject.label or event.subject.name or "x"
             yield RULE.at(event.place, method=event.name, of=of)
+
+
+def _is_shown_off(run: Description, event: Event) -> bool:
+    """Whether one line after another calls a method of the tensor and keeps nothing: a tour of its methods."""
+    name = event.subject.label if event.subject is not None else ""
+    lines = run.document.text.split("\n")[max(0, event.place.line - _NEAR) : event.place.line + _NEAR - 1]
+    return bool(name) and sum(line.lstrip(' "').startswith(f"{name}.") for line in lines) >= _FEW
+
+
+_NEAR: Final = 5
+"""Lines."""
+_FEW: Final = 3
 
 
 def _is_dataset(value: Value | None, *, depth: int = 0) -> bool:

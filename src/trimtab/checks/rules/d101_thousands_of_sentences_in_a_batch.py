@@ -32,14 +32,14 @@ RULE = Rule(
         ),
         Arithmetic("4,096 sentences of 25 tokens are 102,400 tokens."),
     ),
-    fix=Fix("{mend}"),
+    fix=Fix("{fix}"),
     bad=Example("opennmt.yaml", _YAML.format(unit="")),
     good=Example("opennmt.yaml", _YAML.format(unit="batch_type: tokens\n")),
     tips=("S1-01",),
     symptoms=("out of memory",),
 )
 
-_MENDS = {
+_FIXES = {
     **dict.fromkeys(("opennmt", "eole", "mammoth"), "set `batch_type: tokens`"),
     "marian": "write `mini-batch-words` in its place, or `mini-batch-fit` beside it",
     "sockeye": "set `batch-type` to `word` or `max-word`",
@@ -52,13 +52,13 @@ def check(run: Description) -> Iterator[Diagnosis]:
     size, unit = run.setting("micro_batch"), run.setting("batch_unit")
     if run.tool == "fairseq" and run.value("task") != "translation":
         return  # its language models are cut into blocks of one length
-    if run.tool not in _MENDS or size is None or unit is None or not size.is_written:
+    if run.tool not in _FIXES or size is None or unit is None or not size.is_written:
         return
     if unit.value == "examples" and size.value >= _MANY:
         how = _how(run, size, unit)
         tokens = f"{size.value * _TOKENS:,}"
         edits = _edits(run, size, unit)
-        yield RULE.at(size, edits=edits, size=f"{size.value}", unit=how, tokens=tokens, mend=_MENDS[run.tool])
+        yield RULE.at(size, edits=edits, size=f"{size.value}", unit=how, tokens=tokens, fix=_FIXES[run.tool])
 
 
 def _how(run: Description, size: Setting, unit: Setting) -> str:

@@ -29,7 +29,7 @@ RULE = Rule(
         ),
         Arithmetic("64 sentences of 10 tokens are 640 tokens, of 100 they are 6,400: ten times the work."),
     ),
-    fix=Fix("{mend}"),
+    fix=Fix("{fix}"),
     bad=Example("opennmt.yaml", _YAML.format(batch="batch_size: 64\n")),
     good=Example("opennmt.yaml", _YAML.format(batch="batch_size: 4096\nbatch_type: tokens\n")),
     aliases=("PAD001",),
@@ -37,7 +37,7 @@ RULE = Rule(
     symptoms=("training is slow", "GPU utilisation is low", "out of memory at a random step"),
 )
 
-_MENDS = {
+_FIXES = {
     **dict.fromkeys(
         ("opennmt", "eole", "mammoth"), "set `batch_type: tokens` and a `batch_size` of about 4096 tokens"
     ),
@@ -52,7 +52,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     size, unit = run.setting("micro_batch"), run.setting("batch_unit")
     if run.tool == "fairseq" and run.value("task") != "translation":
         return  # its language models are cut into blocks of one length
-    if run.tool not in _MENDS or size is None or unit is None:
+    if run.tool not in _FIXES or size is None or unit is None:
         return
     if unit.value == "examples" and 1 < size.value < _MANY and (size.is_written or unit.is_written):
-        yield RULE.at(unit if unit.is_written else size, size=size.value, mend=_MENDS[run.tool])
+        yield RULE.at(unit if unit.is_written else size, size=size.value, fix=_FIXES[run.tool])

@@ -8,9 +8,12 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic
 from trimtab.checks.file_pairs import training_pair, validation_pair
+from trimtab.checks.read.flow.loops import training_loops
 from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import options as ways
+from trimtab.checks.read.flow.roles import without_gradients
 from trimtab.checks.read.flow.trainers import trainers
-from trimtab.checks.read.flow.values import Value
+from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
 
@@ -61,17 +64,25 @@ def check(run: Description) -> Iterator[Diagnosis]:
     for setting, path in listed:
         yield RULE.at(setting, path=path)
     yield from _of_loaders(run)
+    yield from _of_branches(flow_of(run.document))
     for trainer in trainers(run):
         trained, held = (
             trainer.value.keywords.get("train_dataset"),
             trainer.value.keywords.get("eval_dataset"),
         )
-        if trained is None or held is None or held.made == "dict":
+        if trained is None or held is None or held.made == "dict" or _only_evaluates(run, trainer):
             continue
         is_one = trained is held and trained.made not in ("constant", "parameter")
         if is_one or _is_part_of(held, trained):
             what = "the same object as" if is_one else "examples of"
             yield RULE.at(trainer.place, key="eval_dataset", path=f"{what} `train_dataset`")
+
+
+def _only_evaluates(run: Description, trainer: Event) -> bool:
+    """Whether a trainer evaluates and never trains, beside another one of the same script that does."""
+    flow = flow_of(run.document)
+    trained = [event for event in flow.named("train") if event.subject is trainer.value]
+    return not trained and any(event.subject is trainer.value for event in flow.named("evaluate"))
 
 
 _KEEPING: Final = frozenset(
@@ -140,7 +151,7 @@ def _of_loaders(run: Description) -> Iterator[Diagnosis]:
         for event in flow_of(run.document).named("DataLoader")
         if event.value.label and event.value.name.startswith("torch.")
     ]
-    held = [each for each in made if set(each.label.lower().split("_")) & {*_HELD, "va"}]
+    held = [each for each in made if _words(each) & {*_HELD, "va"}]
     if len(held) != 1 or held[0].place is None:
         return
     data = held[0].argument(0, "dataset")
@@ -158,10 +169,69 @@ def _of_loaders(run: Description) -> Iterator[Diagnosis]:
             return
 
 
-def _is_one_split(one: Value, other: Value) -> bool:
-    """Whether both are the training split of one set of torchvision: `CIFAR10(root, train=True)`."""
-    if one.name != other.name or not one.name.startswith("torchvision.datasets."):
+def _words(value: Value) -> set[str]:
+    """The words of the name of a variable or an attribute."""
+    return set(value.label.lower().rpartition(".")[2].split("_"))
+
+
+def _is_one_call(one: Value, other: Value) -> bool:
+    """Whether one constructor is called twice with the same arguments, and one of them says that it is to train."""
+    if one.made != "call" or other.made != "call" or one.name != other.name or one.of is not other.of:
         return False
+    if one.has_rest or other.has_rest or len(one.args) != len(other.args):
+        return False
+    pairs = {
+        name: (one.keywords.get(name), other.keywords.get(name)) for name in {*one.keywords, *other.keywords}
+    }
+    is_training = any(
+        pair[0] is not None
+        and ((pair[0].constant is True and "train" in name) or pair[0].constant == "train")
+        for name, pair in pairs.items()
+    )
+    compared = [
+        *zip(one.args, other.args, strict=True),
+        *(p for name, p in pairs.items() if "transform" not in name),
+    ]
+    return is_training and all(_is_equal(*pair) for pair in compared)
+
+
+def _is_equal(one: Value | None, other: Value | None) -> bool:
+    if one is None or other is None:
+        return False
+    return one is other or (one.constant is not UNKNOWN and one.constant == other.constant)
+
+
+def _of_branches(flow: Flow) -> Iterator[Diagnosis]:
+    """A loop without gradients over the data of the training loop, in a branch that asks for held-out data."""
+    for loop in training_loops(flow):
+        over = loop.block.value
+        made = [each for each in ways(over) if each.made == "call"]
+        if over is None or any(each.last != "DataLoader" for each in made):
+            continue  # an iterator may be switched to other data
+        for event in flow.events:
+            for at, block in enumerate(event.path):
+                is_again = block.kind == "for" and block is not loop.block and block.value is over
+                if not is_again or block.place is None or not without_gradients(event) or not at:
+                    continue
+                asked = [each.value for each in event.path[:at] if each.kind == "if"]
+                words = [
+                    _words(each) | {*each.name.lower().split("_")}
+                    for test in asked
+                    for each in walk(test, most=6)
+                ]
+                if any(each & {*_HELD} for each in words):
+                    name = over.label or over.name or "data"
+                    yield RULE.at(block.place, key=name, path="the data of the training loop")
+                    return
+
+
+def _is_one_split(one: Value, other: Value) -> bool:
+    """Whether both are the training split of one set of torchvision: `CIFAR10(root, train=True)`; or one call of
+    another constructor, made twice."""
+    if one.name != other.name:
+        return False
+    if not one.name.startswith("torchvision.datasets."):
+        return _is_one_call(one, other)
     splits = [each.argument(1, "train") for each in (one, other)]
     root, another = one.argument(0, "root"), other.argument(0, "root")
     if (

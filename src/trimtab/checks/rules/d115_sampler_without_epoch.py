@@ -62,7 +62,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
             or (shuffles is not None and shuffles.constant is not True)
         ):
             continue
-        if any(_is_trained_on(flow, sampler, loader) for loader in flow.named("DataLoader")):
+        if any(
+            _is_trained_on(flow, sampler, loader) or _is_handed_to_epochs(run, flow, sampler, loader)
+            for loader in flow.named("DataLoader")
+        ):
             yield RULE.at(event.place, name=sampler.label or "sampler")
 
 
@@ -75,4 +78,22 @@ def _is_trained_on(flow: Flow, sampler: Value, loader: Event) -> bool:
         for at, block in enumerate(loops):
             if at > 0 and any(each is loader.value for each in walk(block.value, most=20)):
                 return True
+    return False
+
+
+def _is_handed_to_epochs(run: Description, flow: Flow, sampler: Value, loader: Event) -> bool:
+    """Whether a loop over epochs gives the loader to a method of the file that trains on it, perhaps in a subclass."""
+    given = loader.value.argument(3, "sampler")
+    if given is None or not any(each is sampler for each in walk(given, most=8)):
+        return False
+    for event in flow.events:
+        if event.kind != "call" or "train" not in event.name or not event.path:
+            continue
+        block = event.path[-1]
+        is_epochs = block.kind == "for" and any(
+            "epochs" in (each.name or each.label) for each in walk(block.value)
+        )
+        is_given = any(each is loader.value for each in event.value.args)
+        if is_epochs and is_given and says(run.document, f"def {event.name}("):
+            return True
     return False

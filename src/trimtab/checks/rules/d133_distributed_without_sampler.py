@@ -106,8 +106,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
             said = f"`{sampler.label or 'DistributedSampler'}` is made, and {over} does not get it: {_ALL}"
             yield RULE.at(loader.place or loop.backward.place, fault=said, fix="pass it as `sampler=`")
             return
-        told, fix, severity = fault
-        said = f"{told.format(loader=over)}: {_ALL}"
+        message, fix, severity = fault
+        said = f"{message.format(loader=over)}: {_ALL}"
         yield RULE.at(loader.place or loop.backward.place, severity=severity, fault=said, fix=fix)
         return
 

@@ -39,7 +39,7 @@ RULE = Rule(
             "`maximize_best_checkpoint_metric` is False by default: the lowest value is the best.",
         ),
     ),
-    fix=Fix("{mend}"),
+    fix=Fix("{fix}"),
     bad=Example("args.json", _ARGS.format(direction="")),
     good=Example("args.json", _ARGS.format(direction=', "greater_is_better": false')),
     symptoms=("best checkpoint is the worst", "stops too early", "best model is bad"),
@@ -58,15 +58,15 @@ def check(run: Description) -> Iterator[Diagnosis]:
         return
     said = own(run, "greater_is_better")
     if rises[0] and re.search(_LOW, name):
-        right, wrong, mend = "lower", "highest", "set `greater_is_better: false`"
+        right, wrong, fix = "lower", "highest", "set `greater_is_better: false`"
         if run.tool == "axolotl" and said is not None:
-            mend = "choose by `eval_loss`: this tool passes `greater_is_better: false` on to nobody"
+            fix = "choose by `eval_loss`: this tool passes `greater_is_better: false` on to nobody"
     elif not rises[0] and re.search(_HIGH, name):
-        right, wrong, mend = "higher", "lowest", "set `greater_is_better: true`, or remove it"
+        right, wrong, fix = "higher", "lowest", "set `greater_is_better: true`, or remove it"
     else:
         return
     where = said if said is not None and said.value is not None else metric
-    yield RULE.at(where, metric=metric.value, right=right, wrong=wrong, reason=rises[1], mend=mend)
+    yield RULE.at(where, metric=metric.value, right=right, wrong=wrong, reason=rises[1], fix=fix)
 
 
 def _direction(run: Description, name: str) -> tuple[bool, str] | None:
@@ -97,15 +97,13 @@ def _of_fairseq(run: Description) -> Iterator[Diagnosis]:
     rises = highest is not None and highest.value is True
     switch = names[1] if is_yaml else names[1].replace("_", "-")
     if not rises and re.search(_HIGH, metric.value):
-        right, wrong, mend = "higher", "lowest", f"set `{switch}`"
+        right, wrong, fix = "higher", "lowest", f"set `{switch}`"
     elif rises and re.search(_LOW, metric.value):
-        right, wrong, mend = "lower", "highest", f"remove `{switch}`"
+        right, wrong, fix = "lower", "highest", f"remove `{switch}`"
     else:
         return
     edits: tuple[Edit, ...] = ()
     if highest is None and is_yaml:
         edits = (AddKey(f"checkpoint.{switch}", True, after=metric.key),)
     reason = f"`{switch}` is {'on' if rises else 'off'}"
-    yield RULE.at(
-        metric, edits=edits, metric=metric.value, right=right, wrong=wrong, reason=reason, mend=mend
-    )
+    yield RULE.at(metric, edits=edits, metric=metric.value, right=right, wrong=wrong, reason=reason, fix=fix)

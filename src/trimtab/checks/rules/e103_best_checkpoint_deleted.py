@@ -38,7 +38,7 @@ RULE = Rule(
             "// S newer checkpoints exist by then. If these are K or more, the best is deleted."
         ),
     ),
-    fix=Fix("{mend}"),
+    fix=Fix("{fix}"),
     bad=Example("opennmt.yaml", _YAML.format(keep=3)),
     good=Example("opennmt.yaml", _YAML.format(keep=10)),
     aliases=("TT702",),
@@ -66,7 +66,7 @@ def _of_toolkits(run: Description) -> Iterator[Diagnosis]:
         reason = (
             f"training stops {patience} validations after the best one, when {newer} newer ones are saved"
         )
-        yield RULE.at(keep, keep=keep.value, reason=reason, mend=f"set `{keep.key}` above {newer}")
+        yield RULE.at(keep, keep=keep.value, reason=reason, fix=f"set `{keep.key}` above {newer}")
 
 
 def _of_trainer(run: Description) -> Iterator[Diagnosis]:
@@ -83,8 +83,8 @@ def _of_trainer(run: Description) -> Iterator[Diagnosis]:
     names = ("load_best_model_at_end", "metric_for_best_model")
     if all(is_unset(run, name) or own_value(run, name) is False for name in names):
         reason = "the Trainer is not told which evaluation is best"
-        mend = "set `load_best_model_at_end: true`, with `metric_for_best_model` where it is not the loss"
-        yield RULE.at(keep, severity="note", keep=keep.value, reason=reason, mend=mend)
+        fix = "set `load_best_model_at_end: true`, with `metric_for_best_model` where it is not the loss"
+        yield RULE.at(keep, severity="note", keep=keep.value, reason=reason, fix=fix)
 
 
 def _keeps_all(run: Description, keep: int) -> bool:

@@ -89,7 +89,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     flow = flow_of(run.document)
     if not flow.is_whole:
         return
-    told: set[object] = set()
+    reported: set[object] = set()
     for loop in training_loops(flow):
         if not any(is_step(event) for event in loop.events) and not any(True for _ in loop.called("step")):
             continue
@@ -98,13 +98,35 @@ def check(run: Description) -> Iterator[Diagnosis]:
             for event in _left_on(flow, block):
                 model = root(event.subject)
                 is_seen = model is not None and (model.made == "object" or model.name.startswith("torch.nn."))
-                if event.place not in told and (not is_seen or has_modes(flow)):
-                    told.add(event.place)
+                if event.place not in reported and (not is_seen or has_modes(flow)):
+                    reported.add(event.place)
                     yield RULE.at(event.place, model=(model.label if model is not None else "") or "model")
-    if not told and not says(run.document, ".train(", ".training", "train_mode", "set_mode"):
+    if (
+        not reported
+        and not says(run.document, ".training", "train_mode", "set_mode")
+        and _only_restores(run, flow)
+    ):
         for event in _left_on_by_method(flow):
             yield RULE.at(event.place, severity="warning", model=event.subject.label or "model")  # type: ignore[union-attr]
             return
+
+
+def _only_restores(run: Description, flow: Flow) -> bool:
+    """Whether every `train()` of the file stands behind an `eval()` of its own function: none begins a training."""
+    seen = {event.place for event in flow.named("train") if event.path and _is_behind_off(flow, event)}
+    return len(seen) == sum(text.count(".train(") for text in (run.document.text, *flow.texts))
+
+
+def _is_behind_off(flow: Flow, on: Event) -> bool:
+    function = next((block for block in reversed(on.path) if block.kind == "function"), None)
+    return function is not None and any(
+        event.kind == "call"
+        and event.name == "eval"
+        and event.index < on.index
+        and not event.value.args
+        and root(event.subject) is root(on.subject)
+        for event in flow.inside(function)
+    )
 
 
 def _left_on_by_method(flow: Flow) -> Iterator[Event]:
@@ -127,7 +149,9 @@ def _left_on_by_method(flow: Flow) -> Iterator[Event]:
         is_method = block.kind == "function" and not event.value.args
         if not is_method or id(model) not in trained or trained[id(model)] is block or _other_object(event):
             continue
-        if not any(each.kind == "call" and each.name == "backward" for each in flow.inside(block)):
+        later = [each for each in flow.inside(block) if each.index > event.index and each.kind == "call"]
+        is_undone = any(_is_on(each, model) and root(each.subject) is model for each in later)
+        if not is_undone and not any(each.name == "backward" for each in flow.inside(block)):
             yield event
 
 

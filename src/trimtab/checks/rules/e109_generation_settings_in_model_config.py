@@ -73,14 +73,14 @@ def check(run: Description) -> Iterator[Diagnosis]:
     flow = flow_of(run.document)
     if not any(True for _ in flow.named(*_USES)):
         return
-    told: set[str] = set()
+    reported: set[str] = set()
     for event in flow.sets(*_SETTINGS):
         of = event.subject
-        if of is None or of.made != "attribute" or of.name != "config" or event.name in told:
+        if of is None or of.made != "attribute" or of.name != "config" or event.name in reported:
             continue
         if not loaded_class(root(of.of)).endswith(_GENERATING) or event.value.constant is None:
             continue
-        told.add(event.name)
+        reported.add(event.name)
         # Some families declare the forced tokens in their own configuration: ignored anyway, and saved.
         is_forced = event.name.startswith("forced_")
         yield RULE.at(

@@ -55,7 +55,7 @@ _WHOLE = ("inference", "infer")
 def check(run: Description) -> Iterator[Diagnosis]:
     """A script that trains: a model is switched over, and called in a loop without a backward pass, gradients on."""
     flow = flow_of(run.document)
-    if not flow.is_whole or not any(True for _ in flow.named("backward")):
+    if not flow.is_whole or not (any(True for _ in flow.named("backward")) or _only_evaluates(run, flow)):
         return
     if any(True for _ in flow.named("set_grad_enabled", "requires_grad_")) or any(
         not _is_weight(event.subject) for event in flow.sets("requires_grad")
@@ -73,6 +73,15 @@ def check(run: Description) -> Iterator[Diagnosis]:
             ):
                 yield RULE.at(call.place)
                 return
+
+
+def _only_evaluates(run: Description, flow: Flow) -> bool:
+    """Whether a file is a program of its own that loads weights and looks at losses or predictions of them."""
+    text = run.document.text
+    is_program = "__main__" in text and any(True for _ in flow.named("load_state_dict"))
+    return is_program and not any(
+        word in text for word in ("grad(", "no_grad", "inference_mode", ".backward(")
+    )
 
 
 def _is_weight(value: Value | None) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.of import flow_of
@@ -54,9 +55,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
     ever switches it to evaluation."""
     flow = flow_of(run.document)
     trains = [event for event in flow.named("train") if event.subject is not None]
-    if flow.is_whole and (told := _switched_for_it(flow, trains)) is not None:
+    if says(run.document, "reset_running_stats", "update_bn"):
+        return  # a pass in training mode that measures the statistics of averaged weights
+    if flow.is_whole and (switched := _switched_for_it(flow, trains)) is not None:
         what = "`train()` switches it there itself"
-        yield RULE.at(told.place, what=what)
+        yield RULE.at(switched.place, what=what)
         return
     if not flow.is_whole or not any(True for _ in flow.named("backward")):
         return

@@ -49,16 +49,16 @@ _NAMES = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "fe
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """`F.dropout` in a method of a module of the script, without the argument and outside a test of the mode."""
-    told: set[object] = set()
+    reported: set[object] = set()
     for event in flow_of(run.document).named(*_NAMES):
         call = event.value
-        if not call.name.startswith("torch.nn.functional.") or call.has_rest or event.place in told:
+        if not call.name.startswith("torch.nn.functional.") or call.has_rest or event.place in reported:
             continue
         if call.argument(2, "training") is not None or _is_tested(event) or not _is_in_module(event):
             continue
         rate = call.argument(1, "p")
         if rate is None or rate.constant not in (0, 0.0):
-            told.add(event.place)
+            reported.add(event.place)
             yield RULE.at(event.place, call=f"F.{event.name}")
 
 

@@ -97,12 +97,12 @@ def _loss_is_the_models(run: Description, flow: Flow) -> bool:
 
 def _examples(flow: Flow) -> Iterator[tuple[Value, Value, Place]]:
     """Ids and labels of each mapping that a function gives back, and of each batch that is given both."""
-    told: set[int] = set()
+    reported: set[int] = set()
     for event in flow.events:
         for block in event.path:
-            if block.kind != "function" or id(block) in told or block.place is None:
+            if block.kind != "function" or id(block) in reported or block.place is None:
                 continue
-            told.add(id(block))
+            reported.add(id(block))
             for each in block.returned:
                 inputs, labels = each.keywords.get("input_ids"), each.keywords.get("labels")
                 if inputs is not None and labels is not None:

@@ -11,6 +11,7 @@ from trimtab.checks.read.flow.batches import filling_of
 from trimtab.checks.read.flow.losses import CrossEntropy, cross_entropies
 from trimtab.checks.read.flow.masks import maskings
 from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import is_model
 from trimtab.checks.read.flow.slices import uncut
 from trimtab.checks.read.flow.values import Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
@@ -179,12 +180,25 @@ def _masked(run: Description, flow: Flow) -> set[object]:
     return {
         each.filled.constant
         for each in maskings(flow, with_choices="-100 if" in run.document.text)
-        if _is_labels(each.labels) and each.filled.constant is not UNKNOWN
+        if _is_labels(each.labels)
+        and each.filled.constant is not UNKNOWN
+        and not _is_a_models(flow, each.labels)
     }
+
+
+def _is_a_models(flow: Flow, labels: Value) -> bool:
+    """Whether a model gets the labels and makes the loss of them itself."""
+    return any(
+        event.value.keywords.get("labels") is labels
+        for event in flow.each("call")
+        if is_model(event.value.of)
+    )
 
 
 def _is_labels(value: Value) -> bool:
     name = (value.label or value.name).lower()
+    if "mask" in name:
+        return False
     return any(part in name for part in ("label", "target", "tgt")) or value.last == "clone"
 
 

@@ -62,11 +62,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
     of a class of the script returns. A loss that arrives as a parameter is what its default, its annotation or its name
     says; where nothing says it, classes that are compared with the targets do."""
     flow = flow_of(run.document)
-    told: set[object] = set()
+    reported: set[object] = set()
     for loss in cross_entropies(flow):
         words = _TWICE[loss.name]
-        if _is_applied(loss.logits, words, depth=0) and loss.event.place not in told:
-            told.add(loss.event.place)
+        if _is_applied(loss.logits, words, depth=0) and loss.event.place not in reported:
+            reported.add(loss.event.place)
             severity = "warning" if loss.made.label else None  # by the name of a parameter
             yield RULE.at(
                 loss.event.place, severity=severity if loss.made.has_rest else None, activation=words[0]
@@ -74,8 +74,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if not says(run.document, "oftmax") or says(run.document, *_OF_PROBABILITIES):
         return
     for event in flow.each("call"):
-        if event.place not in told and _is_open_criterion(event) and _is_classified(flow, event.value):
-            told.add(event.place)
+        if event.place not in reported and _is_open_criterion(event) and _is_classified(flow, event.value):
+            reported.add(event.place)
             yield RULE.at(event.place, severity="note", activation="softmax")
 
 
@@ -125,6 +125,9 @@ def _is_applied(value: Value | None, words: tuple[str, str], *, depth: int) -> b
         return False
     if value.last == words[0] and not (value.of is not None and value.of.made == "object"):
         return True
+    if value.last == "exp" and words[0] == "softmax":  # of logarithms of probabilities
+        of = value.of if value.of is not None and value.of.made != "imported" else value.argument(0, "input")
+        return _is_applied(of, ("log_softmax", "LogSoftmax"), depth=depth + 1)
     if "<returned>" in value.fields:
         returned = value.fields["<returned>"]
         return returned.made != "either" and _is_applied(returned, words, depth=depth + 1)

@@ -195,11 +195,11 @@ _TARGETS: Final = (
 
 def _returned(flow: Flow) -> Iterator[tuple[Value, Value, Place]]:
     """Ids and labels of each mapping that a function gives back."""
-    told: set[int] = set()
+    reported: set[int] = set()
     for event in flow.events:
         for block in event.path:
-            if block.kind == "function" and id(block) not in told and block.place is not None:
-                told.add(id(block))
+            if block.kind == "function" and id(block) not in reported and block.place is not None:
+                reported.add(id(block))
                 for each in block.returned:
                     inputs, labels = each.keywords.get("input_ids"), each.keywords.get("labels")
                     if inputs is not None and labels is not None:

@@ -65,21 +65,21 @@ def check(run: Description) -> Iterator[Diagnosis]:
         run.document, "nll_loss", "NLLLoss", "kl_div", "KLDivLoss", "binary_cross_entropy(", "BCELoss"
     ):
         return
-    told: set[object] = set()
+    reported: set[object] = set()
     for event in flow_of(run.document).each("call"):
         found = _loss(event)
-        if found is None or event.place in told:
+        if found is None or event.place in reported:
             continue
         name, made = found
         given, target = event.value.argument(0, "input"), event.value.argument(1, "target")
         last = last_of(given)
         wrong = _wrong(name, last)
         if wrong is not None:
-            told.add(event.place)
+            reported.add(event.place)
             wanted, fix = wrong
             yield RULE.at(event.place, loss=name, wanted=wanted, which="input", given=_SAID[last], fix=fix)
         elif name == "kl_div" and last_of(target) == "log_softmax" and "log_target" not in made.keywords:
-            told.add(event.place)
+            reported.add(event.place)
             fix = "pass `log_target=True`, or take softmax for the target"
             wanted = "probabilities as its target"
             yield RULE.at(event.place, loss=name, wanted=wanted, which="target", given="log_softmax", fix=fix)

@@ -69,16 +69,16 @@ def check(run: Description) -> Iterator[Diagnosis]:
     ):
         return
     flow = flow_of(run.document)
-    told: set[object] = set()
+    reported: set[object] = set()
     for made, is_batch in (*_of_losses(flow), *_of_picks(flow), *_of_modules(flow)):
         if (
             made.place is None
-            or made.place in told
+            or made.place in reported
             or not _is_of_examples(made)
             or _is_other_way_too(flow, made)
         ):
             continue
-        told.add(made.place)
+        reported.add(made.place)
         yield RULE.at(made.place, severity=None if is_batch else "warning", name=made.last)
 
 

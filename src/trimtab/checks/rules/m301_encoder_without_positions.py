@@ -47,7 +47,7 @@ RULE = Rule(
             "positions out.",
         ),
     ),
-    fix=Fix("{mend}"),
+    fix=Fix("{fix}"),
     bad=Example("opennmt.yaml", _YAML.format(positions="")),
     good=Example("opennmt.yaml", _YAML.format(positions="position_encoding: true\n")),
     aliases=("POS001",),
@@ -86,10 +86,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if encoder is None or encoder.value not in ("transformer", "transformer_lm"):
             return
         how = "" if positions.is_written else " (`position_encoding` is off by default)"
-        mend = "set `position_encoding: true`, or `max_relative_positions: -1` for rotary"
-        yield RULE.at(positions if positions.is_written else encoder, how=how, mend=mend)
+        fix = "set `position_encoding: true`, or `max_relative_positions: -1` for rotary"
+        yield RULE.at(positions if positions.is_written else encoder, how=how, fix=fix)
     else:
-        yield RULE.at(positions, how="", mend="choose sinusoidal, learned or rotary positions")
+        yield RULE.at(positions, how="", fix="choose sinusoidal, learned or rotary positions")
 
 
 def _of_modules(run: Description) -> Iterator[Diagnosis]:
@@ -102,8 +102,8 @@ def _of_modules(run: Description) -> Iterator[Diagnosis]:
             continue
         embedding = _looked_up(event.value.argument(0, "src"))
         if embedding is not None and not _is_causal(event):
-            mend = "add positions to the embeddings: sinusoidal or learned ones"
-            yield RULE.at(event.place, severity="warning", how="", mend=mend)
+            fix = "add positions to the embeddings: sinusoidal or learned ones"
+            yield RULE.at(event.place, severity="warning", how="", fix=fix)
             return
 
 
@@ -150,4 +150,4 @@ def _of_mammoth(run: Description) -> Iterator[Diagnosis]:
         return
     where: Setting = run.written("x_transformers_opts") or run.written("model_dim") or tasks
     how = " (`max_length` is unset, which switches absolute positions off)"
-    yield RULE.at(where, how=how, mend="set `rotary_pos_emb: true` in `x_transformers_opts`")
+    yield RULE.at(where, how=how, fix="set `rotary_pos_emb: true` in `x_transformers_opts`")

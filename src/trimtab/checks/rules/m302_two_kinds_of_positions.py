@@ -36,7 +36,7 @@ RULE = Rule(
             "P-Transformer has absolute and relative positions together and gains from both.",
         ),
     ),
-    fix=Fix("{mend}"),
+    fix=Fix("{fix}"),
     bad=Example("opennmt.yaml", _YAML.format(absolute="true")),
     good=Example("opennmt.yaml", _YAML.format(absolute="false")),
     aliases=("POS002",),
@@ -57,7 +57,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 one="`position_encoding`",
                 other="`max_relative_positions`",
                 outcome="the tool refuses",
-                mend="set one of them to false or 0",
+                fix="set one of them to false or 0",
             )
     elif run.tool == "mammoth":
         yield from _of_mammoth(run)
@@ -75,5 +75,5 @@ def _of_mammoth(run: Description) -> Iterator[Diagnosis]:
             one="ALiBi",
             other="a table of absolute positions",
             outcome="they are added up",
-            mend="set `use_abs_pos_emb: false` in `x_transformers_opts` if ALiBi alone is meant",
+            fix="set `use_abs_pos_emb: false` in `x_transformers_opts` if ALiBi alone is meant",
         )

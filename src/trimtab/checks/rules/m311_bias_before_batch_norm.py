@@ -81,7 +81,7 @@ def _has_bias(layer: Call) -> bool:
 
 def _attributes(run: Description) -> Iterator[Diagnosis]:
     """A norm that is called with nothing but what a layer gives."""
-    told: set[int] = set()
+    reported: set[int] = set()
     for event in flow_of(run.document).events:
         norm = event.value.of
         if (
@@ -103,6 +103,6 @@ def _attributes(run: Description) -> Iterator[Diagnosis]:
             continue
         bias = layer.argument(_LAYERS[layer.last], "bias")
         is_on = bias is None or bias.constant is True
-        if is_on and not layer.has_rest and layer.place is not None and id(layer) not in told:
-            told.add(id(layer))
+        if is_on and not layer.has_rest and layer.place is not None and id(layer) not in reported:
+            reported.add(id(layer))
             yield RULE.at(layer.place, layer=f"`{layer.last}`", norm=f"`{norm.last}`")

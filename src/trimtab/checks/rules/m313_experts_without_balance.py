@@ -31,7 +31,7 @@ RULE = Rule(
             "The maintainers' own examples for Mixtral set `output_router_logits: true`.",
         ),
     ),
-    fix=Fix("{mend}"),
+    fix=Fix("{fix}"),
     bad=Example("axolotl.yaml", _YAML.format(router="")),
     good=Example("axolotl.yaml", _YAML.format(router="model_config:\n  output_router_logits: true\n")),
     tips=("S2-40",),
@@ -50,10 +50,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
         adapter = run.written("adapter")
         is_full = adapter is None or not adapter.value
         if is_full and (switch is None or switch.value is False):
-            mend = "set `output_router_logits: true` under `model_config`"
-            yield RULE.at(name if switch is None else switch, mend=mend)
+            fix = "set `output_router_logits: true` under `model_config`"
+            yield RULE.at(name if switch is None else switch, fix=fix)
     elif run.tool == "llamafactory":
         coefficient, method = run.written("moe_aux_loss_coef"), run.written("finetuning_type")
         is_full = method is not None and method.value == "full"
         if is_full and (coefficient is None or not coefficient.value):
-            yield RULE.at(name if coefficient is None else coefficient, mend="set `moe_aux_loss_coef: 0.001`")
+            yield RULE.at(name if coefficient is None else coefficient, fix="set `moe_aux_loss_coef: 0.001`")

@@ -39,7 +39,7 @@ RULE = Rule(
             "parameter, each with the rows of its own vocabulary.",
         ),
     ),
-    fix=Fix("{mend}"),
+    fix=Fix("{fix}"),
     bad=Example("eole.yaml", _YAML.format(shared="false")),
     good=Example("eole.yaml", _YAML.format(shared="true")),
     symptoms=("index out of range", "BLEU stays low", "translates into nonsense"),
@@ -55,8 +55,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if shared is None or shared.value is not True or source is None or target is None:
         return
     if (one is None or one.value is False) and source.value and target.value and source.value != target.value:
-        mend = f"set `share_vocab: true` with one vocabulary of both languages, or `{shared.key}: false`"
-        yield RULE.at(shared, source=source.value, target=target.value, mend=mend)
+        fix = f"set `share_vocab: true` with one vocabulary of both languages, or `{shared.key}: false`"
+        yield RULE.at(shared, source=source.value, target=target.value, fix=fix)
 
 
 def _of_marian(run: Description) -> Iterator[Diagnosis]:
@@ -72,5 +72,5 @@ def _of_marian(run: Description) -> Iterator[Diagnosis]:
         shared,
         source=names[0],
         target=names[-1],
-        mend=f"give one vocabulary of both languages twice in `vocabs`, or write `tied-embeddings` for `{shared.key}`",
+        fix=f"give one vocabulary of both languages twice in `vocabs`, or write `tied-embeddings` for `{shared.key}`",
     )

@@ -58,8 +58,8 @@ _HOLDERS = frozenset({"ModuleList", "ModuleDict", "Sequential", "add_module", "r
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """A list, dict or comprehension of modules that a class of modules holds, and that nothing registers."""
-    if not says(run.document, "Module"):
-        return
+    if not says(run.document, "Module") or says(run.document, "import mlx"):
+        return  # modules of MLX look into their lists themselves
     flow = flow_of(run.document)
     for event in flow.each("set"):
         if not _is_of_module(event.subject) or event.name == "[]":

@@ -61,14 +61,16 @@ def check(run: Description) -> Iterator[Diagnosis]:
     what is."""
     if not says(run.document, "key_padding_mask", "scaled_dot_product_attention"):
         return
-    told: set[object] = set()
+    if "flash_attn" in run.document.imports:
+        return  # its padding masks mark what takes part
+    reported: set[object] = set()
     for event in flow_of(run.document).each("call"):
-        if event.place in told:
+        if event.place in reported:
             continue
         for argument in _PADDING:
             given = event.value.keywords.get(argument)
             if given is not None and not _is_own(event) and _keeps(given):
-                told.add(event.place)
+                reported.add(event.place)
                 yield RULE.at(
                     event.place,
                     argument=argument,
@@ -76,10 +78,20 @@ def check(run: Description) -> Iterator[Diagnosis]:
                     given="the tokens",
                     fix="invert it: `ids == pad`, or `~mask.bool()`",
                 )
+        both = _given_twice(event)
+        if both is not None:
+            reported.add(event.place)
+            yield RULE.at(
+                event.place,
+                argument=both,
+                said="the padding of each sequence",
+                given="which positions see each other",
+                fix=f"give `{both}` a mask of the padding, batch by length",
+            )
         if event.name == "scaled_dot_product_attention":
             given = event.value.argument(3, "attn_mask")
             if given is not None and _is_padding(given):
-                told.add(event.place)
+                reported.add(event.place)
                 yield RULE.at(
                     event.place,
                     argument="attn_mask",
@@ -87,6 +99,17 @@ def check(run: Description) -> Iterator[Diagnosis]:
                     given="padding",
                     fix="invert it: `ids != pad`, or `~mask`",
                 )
+
+
+def _given_twice(event: Event) -> str | None:
+    """The argument for padding that gets the mask of pairs of positions: `mask=mask, src_key_padding_mask=mask`."""
+    given = event.value.keywords
+    pairs = [given[name] for name in ("mask", "src_mask", "attn_mask", "tgt_mask") if name in given]
+    for name in _PADDING:
+        mask = given.get(name)
+        if mask is not None and mask.made != "constant" and any(mask is each for each in pairs):
+            return name
+    return None
 
 
 def _is_own(event: Event) -> bool:

@@ -45,19 +45,19 @@ _FILLS: Final = ("masked_fill", "masked_fill_")
 def check(run: Description) -> Iterator[Diagnosis]:
     """What masked scores are filled with, and whether they went through a softmax before."""
     flow = flow_of(run.document)
-    told: set[object] = set()
+    reported: set[object] = set()
     for event in flow.named(*_FILLS):
         given = event.value.argument(1, "value")
         number = None if given is None else _number(given)
-        if number is None or event.place in told:
+        if number is None or event.place in reported:
             continue
         if last_of(event.subject) == "softmax" and number < -1e3:
-            told.add(event.place)
+            reported.add(event.place)
             yield RULE.at(
                 event.place, fault=f"scores are filled with {number:g} after the softmax instead of before it"
             )
         elif 0 < number < 1e-3 and _goes_into_softmax(flow.events, event):
-            told.add(event.place)
+            reported.add(event.place)
             yield RULE.at(
                 event.place,
                 fault=f"masked scores are filled with {number:g}, which is an ordinary score; the position is not "

@@ -58,12 +58,12 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if not says(run.document, "softmax", "Softmax"):
         return
     flow = flow_of(run.document)
-    told: set[object] = set()
+    reported: set[object] = set()
     for event in flow.each("call"):
-        if event.place in told:
+        if event.place in reported:
             continue
         if _is_without_axis(event):
-            told.add(event.place)
+            reported.add(event.place)
             fault = "no dim is given: torch picks one by the number of dimensions, which for a 3-D input is the batch"
             yield RULE.at(event.place, severity="note", fault=fault)
             continue
@@ -71,7 +71,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         axes = _axes(scores)
         if axes is None or dim is None or not _is_wrong(dim, axes) or not _weighs(flow, event.value):
             continue
-        told.add(event.place)
+        reported.add(event.place)
         fault = (
             f"the softmax goes over axis {dim}, and the product with the values sums over the last: the weights of a "
             "query do not add up to 1"
@@ -79,13 +79,13 @@ def check(run: Description) -> Iterator[Diagnosis]:
         is_open = axes == (-2, -1) and dim == 1  # of a matrix without a batch 1 is the last
         yield RULE.at(event.place, severity="warning" if is_open else None, fault=fault)
     for made, dim in _contracted(flow):
-        if made.place is not None and made.place not in told:
-            told.add(made.place)
+        if made.place is not None and made.place not in reported:
+            reported.add(made.place)
             fault = f"the softmax normalizes axis {dim}, but `einsum` sums the weights over another one"
             yield RULE.at(made.place, fault=fault)
     for made in _over_positions(flow):
-        if made.place is not None and made.place not in told:
-            told.add(made.place)
+        if made.place is not None and made.place not in reported:
+            reported.add(made.place)
             fault = f"`{made.last}` normalizes axis 1, the positions, but the classes are on the last axis"
             yield RULE.at(made.place, fault=fault)
 

@@ -72,9 +72,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if not says(run.document, *(f".{name}(" for name in _METHODS), *(f".{name}." for name in _SETTINGS)):
         return
     flow = flow_of(run.document)
-    told: set[str] = set()
+    reported: set[str] = set()
     for event, model, name in _uses(flow):
-        if name in told:
+        if name in reported:
             continue
         wrapper, label = _wrapper(model), f"`{model.label or 'model'}`"
         if wrapper is not None:
@@ -93,7 +93,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
             fix = f"write `accelerator.unwrap_model(model).{name}`"
         else:
             continue
-        told.add(name)
+        reported.add(name)
         yield RULE.at(event.place, severity=severity, method=name, wrapped=what, when=when, fix=fix)
 
 

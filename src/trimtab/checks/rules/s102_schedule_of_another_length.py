@@ -158,9 +158,9 @@ def counts_turns(schedule: Value | None) -> bool:
     given = list(made.keywords.values()) + list(made.args[1:])
     parts = [each for value in given for each in walk(value)]
     counts = any(each.made == "call" and each.name == "len" for each in parts)
-    divided = any(each.made == "binary" and each.name in ("/", "//") for each in parts)
-    known = all(each.constant is not UNKNOWN for each in given if each.made != "function") or divided
-    return (counts and not divided) or not known
+    is_divided = any(each.made == "binary" and each.name in ("/", "//") for each in parts)
+    known = all(each.constant is not UNKNOWN for each in given if each.made != "function") or is_divided
+    return (counts and not is_divided) or not known
 
 
 def _horizons(run: Description) -> Iterator[tuple[int, Place]]:

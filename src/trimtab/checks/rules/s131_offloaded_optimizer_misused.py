@@ -62,9 +62,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
     start = mine[0].place
     behind = [call for call in calls if call.place > start]
     for call in behind:
-        told = _wrong(call)
-        if told is not None:
-            yield RULE.at(call.place, what=told[0], fix=told[1])
+        fault = _wrong(call)
+        if fault is not None:
+            yield RULE.at(call.place, what=fault[0], fix=fault[1])
     for call in calls:
         if (call.qualifier, call.name) == ("torch", "compile"):
             yield RULE.at(

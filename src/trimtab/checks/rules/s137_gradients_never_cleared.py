@@ -9,8 +9,9 @@ from trimtab.checks.place import Place
 from trimtab.checks.read.flow.loops import CLEARS, Loop, is_step, stepped, training_loops
 from trimtab.checks.read.flow.modules import is_module
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import is_optimizer, root
-from trimtab.checks.read.flow.values import Event, Flow, Value
+from trimtab.checks.read.flow.periods import turn_of
+from trimtab.checks.read.flow.roles import is_asked, is_optimizer, root
+from trimtab.checks.read.flow.values import Block, Event, Flow, Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -72,7 +73,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
         step = next(loop.steps(), None)
         if step is None or loop.backward.index > step.index or _is_new(stepped(step), loop):
             continue
-        if (not clears or _is_cleared_elsewhere(run, flow, loop)) and not _is_handed_on(loop):
+        is_apart = clears and (_is_cleared_elsewhere(run, flow, loop) or _is_made_apart(run, flow, loop))
+        if (not clears or is_apart) and not _is_handed_on(loop):
             fix = "call `optimizer.zero_grad()` once a step, behind `optimizer.step()` or before `backward()`"
             yield RULE.at(
                 step.place, fault="gradients are never cleared: each step adds to all before it", fix=fix
@@ -87,6 +89,13 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if lost is not None:
             fix = "move `zero_grad()` behind `step()`"
             yield RULE.at(lost, fault="gradients are cleared between backward pass and step", fix=fix)
+            return
+        late = _cleared_too_late(loop)
+        if late is not None:
+            fault = (
+                "gradients are cleared before the last micro-batch of a step: those of the others are lost"
+            )
+            yield RULE.at(late, fault=fault, fix="clear behind `step()`, in the same branch")
             return
         wasted = _cleared_each_time(loop)
         if wasted is not None:
@@ -110,6 +119,34 @@ def _is_cleared_elsewhere(run: Description, flow: Flow, loop: Loop) -> bool:
         event.path and event.path[0].kind == "function" and not event.within(function) for event in clears
     )
     return apart and len(seen) == lines
+
+
+def _is_made_apart(run: Description, flow: Flow, loop: Loop) -> bool:
+    """Whether one function makes the optimizer and steps it, and nothing between the two places clears anything."""
+    function = next((block for block in loop.backward.path if block.kind == "function"), None)
+    made = [stepped(step) for step in loop.steps()]
+    if (
+        function is None
+        or loop.backward.path[0] is not function
+        or any(each is None or each.made != "call" or each.place is None for each in made)
+    ):
+        return False
+    inside = flow.inside(function)
+    here = run.document.path
+    lines = [
+        each.place.line
+        for each in made
+        if each is not None and each.place is not None and each.place.path == here
+    ]
+    lines += [step.place.line for step in loop.steps() if step.place.path == here]
+    if len(lines) != 2 * len(made) or not any(each.value is made[0] for each in inside):
+        return False
+    between = "\n".join(run.document.text.split("\n")[min(lines) - 1 : max(lines) + _BEHIND])
+    return not any(word in between for word in _CLEARING) and not any(each.name in CLEARS for each in inside)
+
+
+_BEHIND = 40
+"""Lines behind the step that may still belong to the loop."""
 
 
 def _is_cleared_outside(run: Description, flow: Flow, loop: Loop) -> bool:
@@ -211,6 +248,36 @@ def _clears(clear: Event, optimizer: Value | None) -> bool:
         return clear.subject is optimizer
     given = optimizer.argument(0, "params") if optimizer.made == "call" else None
     return given is not None and given.last == "parameters" and root(given.of) is root(clear.subject)
+
+
+def _cleared_too_late(loop: Loop) -> Place | None:
+    """Where the turn that steps clears before its own backward pass, under the condition that it steps under."""
+    if loop.is_within_period(loop.backward):
+        return None
+    for step in loop.steps():
+        for clear in loop.called("zero_grad"):
+            if clear.index < loop.backward.index < step.index and clear.subject is stepped(step):
+                one, other = (
+                    [b for b in each.below(loop.block) if b.kind != "with"] for each in (clear, step)
+                )
+                if len(one) == len(other) == 1 and _is_one_turn(one[0], other[0]):
+                    return clear.place
+    return None
+
+
+def _is_one_turn(one: Block, other: Block) -> bool:
+    """Whether two branches are taken in the same turns, and not in others."""
+    if one.kind != "if" or other.kind != "if" or one.value is None or other.value is None:
+        return False
+    if is_asked(one.value) and is_asked(other.value):
+        return one.value.name == other.value.name and one.value.of is other.value.of
+    turns = turn_of(one.value), turn_of(other.value)
+    return (
+        turns[0] is not None
+        and turns[1] is not None
+        and turns[0].counted == turns[1].counted
+        and all(turn.holds and turn.is_longer_than(1) for turn in turns if turn is not None)
+    )
 
 
 def _cleared_each_time(loop: Loop) -> Place | None:

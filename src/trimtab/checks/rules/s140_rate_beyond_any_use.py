@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic
 from trimtab.checks.own_key import calls_of
+from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.setting import Setting
 
@@ -50,24 +52,106 @@ RULE = Rule(
 )
 HIGHEST = 1.0
 """Above it no published run of an Adam without a scaled schedule is known; prompt tuning takes up to 1."""
-_ADAMS = frozenset({"adam", "adamw", "lion", "nadam", "radam", "adamax"})
+HIGH = 0.1
+"""From it on weights of the usual size are gone after a few steps; two-layer networks survive it."""
+_ADAMS = frozenset(
+    {
+        "adam",
+        "adamw",
+        "lion",
+        "nadam",
+        "radam",
+        "adamax",
+        "ademamix",
+        "grokadamw",
+        "adam_mini",
+        "lamb",
+        "galore",
+        "apollo",
+    }
+)
 _FACTORS = frozenset({"noam", "noamwd", "rsqrt", "inverse_sqrt", "lambda", None})
-_SCALED = ("LambdaLR", "MultiplicativeLR", "OneCycleLR", "CyclicLR", "SequentialLR", "ChainedScheduler")
+_SCALED = (
+    "LambdaLR",
+    "MultiplicativeLR",
+    "OneCycleLR",
+    "CyclicLR",
+    "SequentialLR",
+    "ChainedScheduler",
+    "LinearLR",
+)
 _DEFAULTS_TO_ADAM = ("transformers", "trl", "llamafactory", "axolotl")
+_PROMPTS = (
+    "PromptTuning",
+    "PrefixTuning",
+    "PromptEncoder",
+    "PromptLearner",
+    "soft_prompt",
+    "softprompt",
+    "prompt_embed",
+)
+"""Tuning of prompts, which are as large as other embeddings and alone: 0.3 is usual."""
+_OF_DEPTH = (
+    "nn.Conv", "nn.Embedding", "nn.LSTM", "nn.GRU", "nn.Transformer", "nn.MultiheadAttention", "from_pretrained",
+    "torchvision.models", "timm.create_model", "AutoModel",
+)  # fmt: skip
+_MADE = (
+    "Adam",
+    "AdamW",
+    "NAdam",
+    "RAdam",
+    "Adamax",
+    "Lion",
+    "AdamW8bit",
+    "Adam8bit",
+    "FusedAdam",
+    "Lamb",
+    "LAMB",
+)
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """A written rate with a known optimizer, and no schedule that multiplies it by something small."""
+    """A written rate with a known optimizer, and no schedule that multiplies it by something small. In scripts every
+    optimizer by itself."""
     rate = run.setting("learning_rate")
-    if rate is None or not rate.is_written or not rate.value > HIGHEST:
+    if rate is None or not rate.is_written or not rate.value >= HIGH:
+        yield from _made(run)
         return
     optimizer = run.value("optimizer")
     if optimizer is None and run.tool in _DEFAULTS_TO_ADAM:
         optimizer = "adamw"
     if optimizer not in _ADAMS or _is_factor(run, rate):
         return
+    is_below = rate.value <= HIGHEST and run.document.syntax == "python"
+    if is_below and (run.tool not in _DEFAULTS_TO_ADAM or says(run.document, *_PROMPTS)):
+        yield from _made(run)
+        return
+    if rate.value <= HIGHEST and run.value("adapter") in (
+        "prompt_tuning",
+        "prefix_tuning",
+        "p_tuning",
+        "prompt",
+    ):
+        return
     factor = "; 2.0 is a factor for `noam`" if run.tool in ("opennmt", "eole", "mammoth") else ""
-    yield RULE.at(rate, rate=rate.value, optimizer=optimizer, factor=factor)
+    severity = None if rate.value > HIGHEST else "warning"
+    yield RULE.at(rate, severity=severity, rate=rate.value, optimizer=optimizer, factor=factor)
+
+
+def _made(run: Description) -> Iterator[Diagnosis]:
+    """Optimizers of a script over the parameters of a model, by the rate that each is made with."""
+    if run.document.syntax != "python" or says(run.document, *_PROMPTS) or any(calls_of(run, *_SCALED)):
+        return
+    for event in flow_of(run.document).named(*_MADE):
+        given, rate = event.value.argument(0, "params"), event.value.argument(1, "lr")
+        number = None if rate is None or event.value.has_rest else rate.constant
+        if not isinstance(number, int | float) or isinstance(number, bool) or not number >= HIGH:
+            continue
+        if given is None or given.made != "call" or given.name != "parameters" or given.of is None:
+            continue
+        severity = None if number > HIGHEST else "warning" if says(run.document, *_OF_DEPTH) else "note"
+        yield RULE.at(event.place, severity=severity, rate=number, optimizer=event.name, factor="")
+        return
 
 
 def _is_factor(run: Description, rate: Setting) -> bool:

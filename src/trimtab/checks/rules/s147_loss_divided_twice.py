@@ -16,7 +16,7 @@ _SCRIPT = (
     "import torch\nfrom accelerate import Accelerator\naccelerator = Accelerator(gradient_accumulation_steps=8)\n"
     "model, optimizer, loader = accelerator.prepare(model, optimizer, loader)\nfor batch in loader:\n"
     "    with accelerator.accumulate(model):\n        loss = model(**batch).loss\n"
-    "        accelerator.backward(loss{divided})\n        optimizer.step()\n        optimizer.zero_grad()\n"
+    "        accelerator.backward(loss{is_divided})\n        optimizer.step()\n        optimizer.zero_grad()\n"
 )
 
 RULE = Rule(
@@ -36,8 +36,8 @@ RULE = Rule(
         Arithmetic("Eight losses of 1.0: 8 * 1.0 / 8 / 8 = 0.125, where the mean is 1.0."),
     ),
     fix=Fix("divide once: {fix}"),
-    bad=Example("train.py", _SCRIPT.format(divided=" / 8")),
-    good=Example("train.py", _SCRIPT.format(divided="")),
+    bad=Example("train.py", _SCRIPT.format(is_divided=" / 8")),
+    good=Example("train.py", _SCRIPT.format(is_divided="")),
     symptoms=("grad norm is too small", "loss falls slowly", "gradients vanish with accumulation"),
 )
 
@@ -52,9 +52,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
     for event in flow_of(run.document).named("backward"):
         loss = event.value.argument(0, "loss")
         if is_accelerator(event.subject) and loss is not None and _is_divided(loss, size):
-            told = f"{size.constant}" if isinstance(size.constant, int) else "that many"
+            count = f"{size.constant}" if isinstance(size.constant, int) else "that many"
             where, fix = "by `accelerator.backward`", "give `accelerator.backward` the loss as it is"
-            yield RULE.at(event.place, size=told, other=where, fix=fix)
+            yield RULE.at(event.place, size=count, other=where, fix=fix)
             return
 
 
@@ -72,9 +72,9 @@ def _by_hand(run: Description) -> Iterator[Diagnosis]:
         is_count = type(one.constant) is int or all(_is_accumulation(each) for each in (one, two))
         if is_same and (is_count or _is_period(run, event, one)):
             where = "where it is computed"
-            told = f"{one.constant}" if isinstance(one.constant, int) else "that many"
+            count = f"{one.constant}" if isinstance(one.constant, int) else "that many"
             yield RULE.at(
-                event.place, size=told, other=where, fix="in the loop, or where the loss is computed"
+                event.place, size=count, other=where, fix="in the loop, or where the loss is computed"
             )
             return
 

@@ -6,9 +6,9 @@ from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.read.flow.accelerators import accelerators, is_accelerator
-from trimtab.checks.read.flow.loops import training_loops
+from trimtab.checks.read.flow.loops import Loop, training_loops
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import OPTIMIZERS, is_known_schedule
+from trimtab.checks.read.flow.roles import OPTIMIZERS, is_known_schedule, options
 from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
@@ -58,9 +58,11 @@ _SETS = ("gradient_accumulation_steps", "gradient_accumulation_plugin")
 def check(run: Description) -> Iterator[Diagnosis]:
     """`accumulate` with an Accelerator that is made for one step, in a script that speaks of more; and a script that
     asks `sync_gradients` without ever accumulating."""
+    flow = flow_of(run.document)
+    if not run.document.imports & _COUNTING:
+        yield from _divided(flow)
     if not says(run.document, "gradient_accumulation_steps") or "accelerate" not in run.document.imports:
         return
-    flow = flow_of(run.document)
     accumulated = [event for event in flow.named("accumulate") if is_accelerator(event.subject)]
     made = accelerators(run.document)
     is_default = (
@@ -95,6 +97,41 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 way="put the body of the loop under `with accelerator.accumulate(model):`",
             )
             return
+
+
+_COUNTING = frozenset(
+    {"accelerate", "deepspeed", "lightning", "pytorch_lightning", "fabric", "transformers_neuronx"}
+)
+
+
+def _divided(flow: Flow) -> Iterator[Diagnosis]:
+    """A loss that is divided by the micro-batches of a step, in a loop whose every turn clears and steps."""
+    for loop in training_loops(flow) if flow.is_whole else ():
+        steps, clears = list(loop.steps()), list(loop.called("zero_grad"))
+        is_each = (
+            bool(steps) and bool(clears) and all(_is_unconditional(loop, each) for each in (*steps, *clears))
+        )
+        if is_each and any(_is_share(each) for each in options(loop.backward.subject)):
+            yield RULE.at(
+                steps[0].place,
+                fault="the loss is divided by the micro-batches of a step",
+                way="step and clear every so many batches, or leave the loss whole",
+            )
+            return
+
+
+def _is_unconditional(loop: Loop, event: Event) -> bool:
+    return all(block.kind == "with" for block in event.below(loop.block))
+
+
+def _is_share(loss: Value) -> bool:
+    """Whether a loss is divided by what is named after accumulation, more than one."""
+    if loss.made != "binary" or loss.name != "/" or len(loss.args) != 2:
+        return False
+    count = loss.args[1]
+    key = count.args[0].constant if count.made == "item" and count.args else None
+    name = key if isinstance(key, str) else count.label or count.name
+    return "accum" in name.lower() and count.constant != 1
 
 
 def _stepped_unprepared(flow: Flow, accumulate: Event) -> Event | None:

@@ -80,12 +80,19 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 def _of_another_count(run: Description) -> Iterator[Diagnosis]:
     """A length that is written in batches, epochs or both, and steps that come at another pace."""
-    if run.document.imports & _COUNTING:
+    if run.document.imports & (_COUNTING - {"accelerate"}):
         return
     flow = flow_of(run.document)
     if not flow.is_whole:
         return
+    is_accelerated = "accelerate" in run.document.imports
     for found in stepped_schedules(flow):
+        if is_accelerated and (
+            found.pace != "period"
+            or _is_prepared(flow, found.schedule)
+            or any(True for _ in flow.named("accumulate"))
+        ):
+            continue  # Accelerate may step it, or count, by itself
         wrong = _wrong_milestones(found)
         if wrong is not None:
             fault, fix = wrong
@@ -276,6 +283,10 @@ def _multiplied(run: Description) -> Iterator[Diagnosis]:
             fault = "the number of epochs is in the schedule's length twice"
             yield RULE.at(event.place, severity="error", fault=fault, fix="take one of the two factors out")
             return
+        if _divides_by_epochs(length):
+            fault = "the schedule's length is divided by the number of epochs"
+            yield RULE.at(event.place, severity="error", fault=fault, fix="multiply by the number of epochs")
+            return
         accumulated = any(True for _ in flow.named("accumulate"))
         size = sizes[0] if accumulated and len(sizes) == 1 else None
         if size is None or size.constant == 1 or not _is_prepared(flow, event.value):
@@ -285,6 +296,15 @@ def _multiplied(run: Description) -> Iterator[Diagnosis]:
             way = "leave `gradient_accumulation_steps` out of the schedule's length"
             yield RULE.at(event.place, severity="error", fault=fault, fix=way)
             return
+
+
+def _divides_by_epochs(length: Value | None) -> bool:
+    """Whether a length has the number of epochs among what it is divided by, and nowhere else."""
+    product = product_of(length)
+    if product is None:
+        return False
+    names = [[_last_name(each) for each in part] for part in product]
+    return any("epochs" in name for name in names[1]) and not any("epoch" in name for name in names[0])
 
 
 def _sharded(run: Description) -> Iterator[Diagnosis]:

@@ -83,9 +83,22 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 return
             continue
         name = outside or made.label
+        if _may_be_stepped_by_a_base(flow, event):
+            continue
         if name and not _is_used(run, flow, made, name, is_returned=bool(outside)):
             yield RULE.at(event.place, schedule=name)
             return
+
+
+def _may_be_stepped_by_a_base(flow: Flow, made: Event) -> bool:
+    """Whether an object of a class holds the schedule whose base class cannot be seen, and may step it."""
+    for event in flow.each("set"):
+        if event.value is made.value and event.subject is not None and event.subject.made == "object":
+            of = event.subject.of
+            return of is not None and any(
+                base.made != "class" and not base.name.startswith(("torch.nn.", "object")) for base in of.args
+            )
+    return False
 
 
 def _name_outside(run: Description, event: Event) -> str:

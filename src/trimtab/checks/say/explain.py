@@ -6,10 +6,8 @@ from typing import assert_never
 
 from trimtab.checks.nearest import nearest
 from trimtab.checks.record import record
-from trimtab.checks.rule import Rule
+from trimtab.checks.say.book import Listed, by_code, by_name
 from trimtab.checks.say.causes import SYMPTOMS
-from trimtab.checks.say.page import page_text, readable
-from trimtab.checks.say.pages import all_pages, pages_by_name
 from trimtab.checks.say.run_page import run_page_text
 from trimtab.checks.say.symptoms import Answer, Cause, search
 from trimtab.checks.say.topics import rules_about
@@ -57,9 +55,17 @@ def _pages_named(wanted: str) -> list[str]:
     for page in ALL:
         if wanted in (page.code.lower(), page.name):
             return [run_page_text(page)]
-    if wanted in pages_by_name() and wanted not in _aliases():
-        return [page_text(pages_by_name()[wanted])]
-    return [page_text(rule) for rule in all_pages() if wanted in map(str.lower, rule.aliases)]
+    named = by_name().get(wanted)
+    if named is not None and wanted in (named.code.lower(), named.name.lower()):
+        return [_page(named)]
+    return [_page(rule) for rule in by_code() if wanted in map(str.lower, rule.aliases)]
+
+
+def _page(rule: Listed) -> str:
+    from trimtab.checks.say.page import page_text  # late: of all rules only this one is loaded
+    from trimtab.checks.say.pages import page_of
+
+    return page_text(page_of(rule.code))
 
 
 def _of_a_key(key: str) -> Explanation | None:
@@ -82,7 +88,7 @@ def _of_a_key(key: str) -> Explanation | None:
     return Explanation("\n".join(lines) + "\n")
 
 
-def _related_to(key: str) -> list[Rule | RunFinding]:
+def _related_to(key: str) -> list[Listed | RunFinding]:
     """Findings that name the key, and rules about its last part where that says enough alone: `learning_rate`, and not
     `weight`."""
     last = key.rpartition(".")[2]
@@ -101,11 +107,6 @@ def _keys_lines(wanted: str) -> Iterator[str]:
         yield from ("", f"Recipe keys of that name: {', '.join(f'`{key}`' for key in keys)}.")
 
 
-def _aliases() -> set[str]:
-    own = {name.lower() for rule in all_pages() for name in (rule.code, rule.name)}
-    return {alias.lower() for rule in all_pages() for alias in rule.aliases} - own
-
-
 def _looks_like_a_name(wanted: str) -> bool:
     """A code or a name of a rule, misspelled; never several words."""
     is_code = len(wanted) >= 4 and wanted[-3:].isdigit() and wanted[0].isalpha()
@@ -116,19 +117,19 @@ def _is_symptom(wanted: str) -> bool:
     return any(wanted in (each.name.lower(), *map(str.lower, each.also)) for each in SYMPTOMS)
 
 
-def _about_lines(text: str, rules: Sequence[Rule]) -> Iterator[str]:
+def _about_lines(text: str, rules: Sequence[Listed]) -> Iterator[str]:
     if rules:
         yield from (f"# Rules about: {text}", "")
         yield from map(_item, rules)
 
 
-def _item(rule: Rule) -> str:
-    return f"- {rule.code} {rule.name}: {readable(rule.message)}"
+def _item(rule: Listed) -> str:
+    return f"- {rule.code} {rule.name}: {rule.message}"
 
 
-def _likely(page: Rule | RunFinding | Cause) -> str:
+def _likely(page: Listed | RunFinding | Cause) -> str:
     match page:
-        case Rule():
+        case Listed():
             return _item(page)
         case RunFinding():
             return f"- {page.code} {page.name}: {page.seen}"
@@ -138,7 +139,7 @@ def _likely(page: Rule | RunFinding | Cause) -> str:
             assert_never(page)
 
 
-def _answer_lines(text: str, answer: Answer, told: Sequence[Rule]) -> Iterator[str]:
+def _answer_lines(text: str, answer: Answer, told: Sequence[Listed]) -> Iterator[str]:
     is_told = bool(answer.likeliest) and answer.likeliest[0] in told
     if is_told or (not answer.symptoms and not answer.seen and all(rule in told for rule in answer.rules)):
         return
@@ -168,9 +169,9 @@ def _answer_lines(text: str, answer: Answer, told: Sequence[Rule]) -> Iterator[s
 def _not_found(text: str, wanted: str, answer: Answer) -> Iterator[str]:
     yield f"no page matches `{text}`"
     if _looks_like_a_name(wanted):
-        names = [*pages_by_name(), *(name for page in ALL for name in (page.code.lower(), page.name))]
+        names = [*by_name(), *(name for page in ALL for name in (page.code.lower(), page.name))]
         if near := nearest(wanted, names, cutoff=0.7):
-            shown = pages_by_name()[near].name if near in pages_by_name() else near
+            shown = by_name()[near].name if near in by_name() else near
             yield f"  did you mean `{shown}`?"
         yield "  `trimtab rules` lists all rules"
         return

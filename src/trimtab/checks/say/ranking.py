@@ -2,13 +2,15 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Final, Generic, TypeVar
 
-from trimtab.checks.record import record
 from trimtab.checks.say.words import Words, words_of
 
 T = TypeVar("T")
+_NOT: Final = "!"
+"""Before a word that is denied."""
 DENIED: Final = 0.35
 """What a word counts that one of the two denies and the other does not."""
 BODY: Final = 0.75
@@ -17,29 +19,56 @@ INSIDE: Final = 0.9
 """What a phrase counts that is in the question whole, with other words around it."""
 
 
-@record
 class Page(Generic[T]):
-    """One thing that may be the answer."""
+    """One thing that may be the answer, with its words as one text: a line for each phrase, the last line for the body.
+    The text becomes words only where a question has one of them."""
 
-    thing: T
-    phrases: tuple[Words, ...]
-    body: Words
+    def __init__(self, thing: T, text: str) -> None:
+        self.thing, self.text = thing, text
+
+    def may_have(self, words: Iterable[str]) -> bool:
+        """Whether the text has one of the words, perhaps inside another."""
+        return any(word in self.text for word in words)
+
+    @cached_property
+    def lines(self) -> tuple[Words, ...]:
+        """The words of each phrase, and of the body."""
+        return tuple(
+            {word.removeprefix(_NOT): word.startswith(_NOT) for word in line.split()}
+            for line in self.text.split("\n")
+        )
+
+    @property
+    def phrases(self) -> tuple[Words, ...]:
+        """The words of each phrase."""
+        return self.lines[:-1]
+
+    @property
+    def body(self) -> Words:
+        """The words of the body."""
+        return self.lines[-1]
+
+
+def page_text(phrases: Iterable[str], body: str) -> str:
+    """The text of a page."""
+    return "\n".join(
+        " ".join(f"{_NOT if is_denied else ''}{word}" for word, is_denied in words_of(text).items())
+        for text in (*phrases, body)
+    )
+
+
+def weights_of(texts: Sequence[str]) -> dict[str, float]:
+    """The weight of each word: a rare one says more."""
+    counted = Counter(word for text in texts for word in {word.removeprefix(_NOT) for word in text.split()})
+    return {word: math.log(1 + len(texts) / count) for word, count in counted.items()}
 
 
 class Index(Generic[T]):
-    """Pages with the weights of their words: a rare word says more."""
+    """Pages with the weights of their words."""
 
-    def __init__(self, pages: Iterable[tuple[T, Sequence[str], str]]) -> None:
-        self.pages = [
-            Page(thing, tuple(words_of(phrase) for phrase in phrases), words_of(body))
-            for thing, phrases, body in pages
-        ]
-        counted = Counter(
-            word
-            for page in self.pages
-            for word in {*page.body, *(word for phrase in page.phrases for word in phrase)}
-        )
-        self.weights = {word: math.log(1 + len(self.pages) / count) for word, count in counted.items()}
+    def __init__(self, pages: Iterable[tuple[T, str]], weights: Mapping[str, float]) -> None:
+        self.pages = [Page(thing, text) for thing, text in pages]
+        self.weights = weights
 
     def known(self, question: Words) -> Words:
         """The words of a question that any page has."""
@@ -54,7 +83,7 @@ class Index(Generic[T]):
 
     def score(self, asked: Words, page: Page[T]) -> float:
         """How well one page answers."""
-        if not asked:
+        if not asked or not page.may_have(asked):
             return 0.0
         best = max((self._phrase(asked, phrase) for phrase in page.phrases), default=0.0)
         return best + BODY * self._shared(asked, page.body) / self._mass(asked)

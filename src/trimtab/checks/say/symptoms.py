@@ -1,17 +1,14 @@
 """From what people see to what may be behind it: a forgiving search over symptoms, rules and what is seen in runs."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import Final, TypeVar
 
 from trimtab.checks.nearest import likeness
 from trimtab.checks.record import record
-from trimtab.checks.report import GREATEST_FIRST
-from trimtab.checks.rule import Rule
+from trimtab.checks.say.book import Listed, book
 from trimtab.checks.say.causes import SYMPTOMS, Symptom
-from trimtab.checks.say.page import readable
-from trimtab.checks.say.pages import all_pages
 from trimtab.checks.say.ranking import Index
 from trimtab.checks.say.words import Words, idea, known_words, words_of
 from trimtab.run_findings.catalog import ALL
@@ -51,17 +48,17 @@ class Cause:
     symptom: Symptom
 
 
-Thing = Symptom | Rule | RunFinding | Cause
+Thing = Symptom | Listed | RunFinding | Cause
 
 
 @record
 class Answer:
     """What a search came to, the likeliest first."""
 
-    likeliest: tuple[Rule | RunFinding | Cause, ...]
+    likeliest: tuple[Listed | RunFinding | Cause, ...]
     """Of all kinds the few that answer best."""
     symptoms: tuple[Symptom, ...]
-    rules: tuple[Rule, ...]
+    rules: tuple[Listed, ...]
     seen: tuple[RunFinding, ...]
     nearest: tuple[str, ...]
     """Names of symptoms that it may have been, where nothing was found."""
@@ -79,7 +76,7 @@ def search(text: str) -> Answer:
     if not scored or scored[0][0] < (LITTLE if len(_index().known(question)) >= MANY_WORDS else ENOUGH):
         return Answer((), (), (), (), _nearest(text, scored))
     symptoms = [(score, thing) for score, thing in scored if isinstance(thing, Symptom)]
-    rules = [(score, thing) for score, thing in scored if isinstance(thing, Rule)]
+    rules = [(score, thing) for score, thing in scored if isinstance(thing, Listed)]
     seen = [(score, thing) for score, thing in scored if isinstance(thing, RunFinding)]
     named = symptoms[0][1] if symptoms[0][0] >= SYMPTOM_ENOUGH else None
     return Answer(
@@ -132,7 +129,7 @@ def _share(thing: Thing, named: Symptom, phrases: set[str]) -> float:
     return OF_ITS_PAGES
 
 
-def _likeliest(scored: list[tuple[float, Thing]]) -> Iterator[Rule | RunFinding | Cause]:
+def _likeliest(scored: list[tuple[float, Thing]]) -> Iterator[Listed | RunFinding | Cause]:
     found = 0
     for score, thing in scored:
         if score < LITTLE or found == MOST_LIKELIEST or (score < ENOUGH and found == FEW):
@@ -142,17 +139,17 @@ def _likeliest(scored: list[tuple[float, Thing]]) -> Iterator[Rule | RunFinding 
             yield thing
 
 
-def _with_those_of(named: Symptom | None, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+def _with_those_of(named: Symptom | None, rules: tuple[Listed, ...]) -> tuple[Listed, ...]:
     """A symptom that is found speaks for rules in all its words, not only in those of the question."""
     return rules if named is None else tuple(dict.fromkeys((*rules, *_rules_of(named))))
 
 
 @cache
-def _rules_of(named: Symptom) -> tuple[Rule, ...]:
+def _rules_of(named: Symptom) -> tuple[Listed, ...]:
     words = [_index().known(words_of(phrase)) for phrase in (named.name, *named.also)]
-    others: list[tuple[float, Rule]] = []
+    others: list[tuple[float, Listed]] = []
     for page in _index().pages:
-        if isinstance(page.thing, Rule):
+        if isinstance(page.thing, Listed):
             others.append((max(_index().score(each, page) for each in words), page.thing))
     others.sort(key=lambda pair: -round(pair[0], 6))
     bound = max(1.0, others[0][0] * NEAR_THE_BEST)
@@ -173,23 +170,17 @@ def _nearest(text: str, ranked: list[tuple[float, Thing]]) -> tuple[str, ...]:
 
 @cache
 def _index() -> Index[Thing]:
-    return Index(_pages())
+    return Index(zip(_things(), book().texts, strict=True), book().weights)
 
 
-def _pages() -> Iterator[tuple[Thing, Sequence[str], str]]:
-    """Everything that may be an answer, with its phrases and its body."""
+def _things() -> Iterator[Thing]:
+    """Everything that may be an answer, in the order of the book."""
     for symptom in SYMPTOMS:
-        phrases = (symptom.name, *symptom.also)
-        yield symptom, phrases, ""
+        yield symptom
         for cause in symptom.causes:
-            yield Cause(cause, symptom), (cause,), " ".join(phrases)
-    for rule in sorted(all_pages(), key=lambda each: (GREATEST_FIRST.index(each.severity), each.code)):
-        body = (
-            f"{readable(rule.message)} {readable(rule.why)} {readable(rule.fix.text)} {rule.bad.text[:600]}"
-        )
-        yield rule, (*rule.symptoms, rule.name.replace("-", " "), readable(rule.message)), body
-    for page in ALL:
-        yield page, (*page.symptoms, page.name.replace("-", " ")), f"{page.seen} {page.why} {page.fix}"
+            yield Cause(cause, symptom)
+    yield from book().rules
+    yield from ALL
 
 
 def _spelt(question: Words) -> Words:

@@ -3,9 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from trimtab.checks.rule import Rule
-from trimtab.checks.say.page import readable
-from trimtab.checks.say.pages import all_pages
+from trimtab.checks.say.book import Listed, by_code
 
 MOST_WORDS = 3
 MOST_RULES = 20
@@ -13,12 +11,12 @@ _WORD = re.compile(r"[a-z0-9]+")
 _BEGINNING = re.compile(r"[a-z][0-9]{0,2}")
 
 
-def rules_about(text: str) -> tuple[Rule, ...]:
+def rules_about(text: str) -> tuple[Listed, ...]:
     """All rules whose code begins so; else those that have the words one behind another, first in name, then in what
     they say and in the fix; at most MOST_RULES of these."""
     wanted = text.strip().lower()
     if _BEGINNING.fullmatch(wanted) and (
-        begun := [r for r in all_pages() if r.code.lower().startswith(wanted)]
+        begun := [r for r in by_code() if r.code.lower().startswith(wanted)]
     ):
         return tuple(begun)
     forms = {tuple(_words(form)) for form in (wanted, wanted.replace("-", ""), wanted.replace(" ", ""))} - {
@@ -26,12 +24,8 @@ def rules_about(text: str) -> tuple[Rule, ...]:
     }
     if not forms or all(len(form) > MOST_WORDS for form in forms):
         return ()
-    named = [rule for rule in all_pages() if _has(forms, (rule.name, *rule.aliases))]
-    said = [
-        rule
-        for rule in all_pages()
-        if rule not in named and _has(forms, (readable(rule.message), readable(rule.fix.text)))
-    ]
+    named = [rule for rule in by_code() if _has(forms, (rule.name, *rule.aliases))]
+    said = [rule for rule in by_code() if rule not in named and _has(forms, (rule.message, rule.fix))]
     return tuple([*named, *said][:MOST_RULES])
 
 

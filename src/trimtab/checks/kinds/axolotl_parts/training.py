@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from trimtab.checks.kinds.concept_map import Told, as_type, put, put_each
+from trimtab.checks.kinds.concept_map import Concepts, as_type, put, put_each
 from trimtab.checks.kinds.huggingface.optimizer import parsed_arguments, says_yes
 from trimtab.checks.kinds.optimizer_names import ADAM_LIKE, take_apart
 from trimtab.checks.kinds.written import Written
@@ -15,88 +15,90 @@ HF_CLIP = 1.0
 HF_EPSILON = 1e-8
 
 
-def put_training(told: Told, written: Written) -> None:
+def put_training(concepts: Concepts, written: Written) -> None:
     """Tells how a step is made, how many there are, and what happens between them."""
-    put_optimizer(told, written)
-    put_length(told, written)
-    put_warmup(told, written)
-    put_batch(told, written)
-    put_checkpoints(told, written)
+    put_optimizer(concepts, written)
+    put_length(concepts, written)
+    put_warmup(concepts, written)
+    put_batch(concepts, written)
+    put_checkpoints(concepts, written)
 
 
-def put_optimizer(told: Told, written: Written) -> None:
+def put_optimizer(concepts: Concepts, written: Written) -> None:
     """Tells the optimizer. Nothing set means transformers' defaults; a lone beta is dropped by the custom ones."""
-    put_each(told, written, {"learning_rate": "learning_rate", "weight_decay": "weight_decay"})
+    put_each(concepts, written, {"learning_rate": "learning_rate", "weight_decay": "weight_decay"})
     chosen = written.get("optimizer")
     name = take_apart(chosen.value) if chosen is not None and isinstance(chosen.value, str) else None
     if chosen is not None and name is not None:
-        put(told, "optimizer", chosen, name.kind)
-        put(told, "optimizer_variant", chosen)
-        put(told, "optimizer_bits", chosen, name.bits)
-        put(told, "optimizer_paged", chosen, name.is_paged)
+        put(concepts, "optimizer", chosen, name.kind)
+        put(concepts, "optimizer_variant", chosen)
+        put(concepts, "optimizer_bits", chosen, name.bits)
+        put(concepts, "optimizer_paged", chosen, name.is_paged)
         arguments = parsed_arguments(written.value("optim_args"))
         rounding = says_yes(arguments.get("bf16_stochastic_round", False))
-        put(told, "stochastic_rounding", chosen, str(chosen.value).startswith(KAHAN) or rounding)
+        put(concepts, "stochastic_rounding", chosen, str(chosen.value).startswith(KAHAN) or rounding)
     if name is None or name.kind in ADAM_LIKE:
         for concept, key, default in (
             ("beta1", "adam_beta1", 0.9),
             ("beta2", "adam_beta2", 0.999),
             ("epsilon", "adam_epsilon", HF_EPSILON),
         ):
-            put(told, concept, written.settings.get(key) or written.default(key, default))
+            put(concepts, concept, written.settings.get(key) or written.default(key, default))
     clip = written.settings.get("max_grad_norm")
     is_set = clip is not None and clip.value is not None
-    put(told, "clip", clip if is_set else written.default("max_grad_norm", HF_CLIP))
-    put(told, "schedule", written.get("lr_scheduler"))
+    put(concepts, "clip", clip if is_set else written.default("max_grad_norm", HF_CLIP))
+    put(concepts, "schedule", written.get("lr_scheduler"))
 
 
-def put_length(told: Told, written: Written) -> None:
+def put_length(concepts: Concepts, written: Written) -> None:
     """Tells steps where they are set, else epochs."""
     steps = written.settings.get("max_steps")
     number = as_type(steps.value, int) if steps is not None else None
     if number is not None and number > 0:
-        put(told, "steps", steps)
+        put(concepts, "steps", steps)
     elif steps is None or steps.value is None or number is not None:
-        put(told, "epochs", written.get("num_epochs"))
+        put(concepts, "epochs", written.get("num_epochs"))
 
 
-def put_warmup(told: Told, written: Written) -> None:
+def put_warmup(concepts: Concepts, written: Written) -> None:
     """Tells the warm-up, which is inserted where none is written; one step is made two."""
     steps, ratio = (written.settings.get(key) for key in ("warmup_steps", "warmup_ratio"))
     if steps is not None and steps.value is not None:
-        put(told, "warmup_steps", steps, 2 if steps.value == 1 else steps.value)
+        put(concepts, "warmup_steps", steps, 2 if steps.value == 1 else steps.value)
     elif ratio is not None and ratio.value is not None:
-        put(told, "warmup_ratio", ratio)
-    elif "steps" in told:
-        inserted = min(int(INSERTED_WARMUP * told["steps"].value), 100)
-        put(told, "warmup_steps", written.default("warmup_steps", 2 if inserted == 1 else inserted))
+        put(concepts, "warmup_ratio", ratio)
+    elif "steps" in concepts:
+        inserted = min(int(INSERTED_WARMUP * concepts["steps"].value), 100)
+        put(concepts, "warmup_steps", written.default("warmup_steps", 2 if inserted == 1 else inserted))
     else:
-        put(told, "warmup_ratio", written.default("warmup_ratio", INSERTED_WARMUP))
+        put(concepts, "warmup_ratio", written.default("warmup_ratio", INSERTED_WARMUP))
 
 
-def put_batch(told: Told, written: Written) -> None:
+def put_batch(concepts: Concepts, written: Written) -> None:
     """Tells examples at once and micro-batches in a step; `batch_size` is their product on one device."""
     micro, total = written.get("micro_batch_size"), written.settings.get("batch_size")
     accumulated = written.settings.get("gradient_accumulation_steps")
-    put(told, "micro_batch", micro)
-    put(told, "batch_unit", micro, "examples")
+    put(concepts, "micro_batch", micro)
+    put(concepts, "batch_unit", micro, "examples")
     if accumulated is not None:
-        put(told, "accumulation", accumulated)
+        put(concepts, "accumulation", accumulated)
     elif total is None:
-        put(told, "accumulation", written.get("gradient_accumulation_steps"))
+        put(concepts, "accumulation", written.get("gradient_accumulation_steps"))
     else:
         one, all_of_them = as_type(micro.value if micro else None, int), as_type(total.value, int)
         if one and all_of_them:
-            put(told, "accumulation", total, all_of_them // one)
+            put(concepts, "accumulation", total, all_of_them // one)
     for concept, key in (("batch_finder", "auto_find_batch_size"), ("group_by_length", "group_by_length")):
         setting = written.get(key)
-        put(told, concept, replace(setting, value=False) if setting and setting.value is None else setting)
+        put(
+            concepts, concept, replace(setting, value=False) if setting and setting.value is None else setting
+        )
 
 
-def put_checkpoints(told: Told, written: Written) -> None:
+def put_checkpoints(concepts: Concepts, written: Written) -> None:
     """Tells evaluation and checkpoints as far as they are written."""
     put_each(
-        told,
+        concepts,
         written,
         {
             "eval_strategy": "eval_strategy",
@@ -111,5 +113,7 @@ def put_checkpoints(told: Told, written: Written) -> None:
         },
     )
     seed = written.settings.get("seed")
-    put(told, "seed", seed if seed is not None and seed.value is not None else written.default("seed", 42))
-    put(told, "nan_filter", written.default("logging_nan_inf_filter", True))
+    put(
+        concepts, "seed", seed if seed is not None and seed.value is not None else written.default("seed", 42)
+    )
+    put(concepts, "nan_filter", written.default("logging_nan_inf_filter", True))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from trimtab.checks.kinds.concept_map import Told, put, put_each, text_list
+from trimtab.checks.kinds.concept_map import Concepts, put, put_each, text_list
 from trimtab.checks.kinds.written import Written
 
 EMBEDDINGS = frozenset(
@@ -11,16 +11,16 @@ EMBEDDINGS = frozenset(
 """Last parts of the names of input embeddings."""
 
 
-def adapter_concepts(written: Written, method: str) -> Told:
+def adapter_concepts(written: Written, method: str) -> Concepts:
     """What an adapter's configuration says; `method` is PEFT's type in lower case."""
-    told: Told = {}
+    concepts: Concepts = {}
     named = written.settings.get("peft_type") or next(iter(written.settings.values()), None)
-    put(told, "adapter", named or written.default("peft_type", method), method)
+    put(concepts, "adapter", named or written.default("peft_type", method), method)
     if method not in ("lora", "adalora"):
-        put(told, "modules_to_save", written.get("modules_to_save"))
-        return told
+        put(concepts, "modules_to_save", written.get("modules_to_save"))
+        return concepts
     put_each(
-        told,
+        concepts,
         written,
         {
             "lora_rank": "r",
@@ -32,13 +32,13 @@ def adapter_concepts(written: Written, method: str) -> Told:
             "modules_to_save": "modules_to_save",
         },
     )
-    _put_targets(told, written)
+    _put_targets(concepts, written)
     initial = written.get("init_lora_weights")
-    put(told, "lora_init", initial, lora_init(initial.value if initial else None))
+    put(concepts, "lora_init", initial, lora_init(initial.value if initial else None))
     rows = written.get("trainable_token_indices")
-    put(told, "trainable_token_indices", rows, bool(rows and rows.value))
-    put_frozen_embeddings(told, written)
-    return told
+    put(concepts, "trainable_token_indices", rows, bool(rows and rows.value))
+    put_frozen_embeddings(concepts, written)
+    return concepts
 
 
 def lora_init(value: Any) -> str | None:
@@ -48,7 +48,7 @@ def lora_init(value: Any) -> str | None:
     return value.lower().partition("_")[0] if isinstance(value, str) else None
 
 
-def put_frozen_embeddings(told: Told, written: Written) -> None:
+def put_frozen_embeddings(concepts: Concepts, written: Written) -> None:
     """Tells whether input embeddings get no gradient: they do only as a target, saved whole, or row by row."""
     keys = ("target_modules", "modules_to_save", "trainable_token_indices", "target_parameters")
     if any(not written.knows(key) for key in keys[:2]) or any(key in written.hidden for key in keys):
@@ -58,15 +58,20 @@ def put_frozen_embeddings(told: Told, written: Written) -> None:
     if targets is not None and isinstance(targets.value, str) and targets.value.lower() != "all-linear":
         return
     trains = any(name.rpartition(".")[2] in EMBEDDINGS for name in names) or bool(written.value(keys[2]))
-    put(told, "frozen_embeddings", targets, not trains)
+    put(concepts, "frozen_embeddings", targets, not trains)
 
 
-def _put_targets(told: Told, written: Written) -> None:
+def _put_targets(concepts: Concepts, written: Written) -> None:
     targets = written.get("target_modules")
     if targets is None:
         return
     if isinstance(targets.value, str):
         # Any other text is a regular expression over names that are not here.
-        put(told, "lora_targets", targets, ["all-linear"] if targets.value.lower() == "all-linear" else None)
+        put(
+            concepts,
+            "lora_targets",
+            targets,
+            ["all-linear"] if targets.value.lower() == "all-linear" else None,
+        )
     else:
-        put(told, "lora_targets", targets, text_list(targets.value))
+        put(concepts, "lora_targets", targets, text_list(targets.value))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from trimtab.checks.description import Version
-from trimtab.checks.kinds.concept_map import Told
+from trimtab.checks.kinds.concept_map import Concepts
 from trimtab.checks.kinds.huggingface.batch import put_batch, put_data, put_loss
 from trimtab.checks.kinds.huggingface.evaluation import put_evaluation, put_saving
 from trimtab.checks.kinds.huggingface.memory import (
@@ -16,19 +16,19 @@ from trimtab.checks.kinds.huggingface.optimizer import put_optimizer, put_schedu
 from trimtab.checks.kinds.written import Written
 
 
-def training_concepts(written: Written, versions: Mapping[str, Version]) -> Told:
+def training_concepts(written: Written, versions: Mapping[str, Version]) -> Concepts:
     """What the arguments of a Trainer say; `written` has them by their plain names."""
-    told: Told = {}
+    concepts: Concepts = {}
     version = versions.get("transformers")
-    put_optimizer(told, written)
-    put_schedule(told, written, version)
-    put_batch(told, written)
-    put_loss(told, written)
-    put_data(told, written)
-    put_evaluation(told, written)
-    put_saving(told, written)
-    put_precision(told, written)
-    put_recomputation(told, written, version)
-    put_compile(told, written)
-    put_sharding(told, written, version)
-    return told
+    put_optimizer(concepts, written)
+    put_schedule(concepts, written, version)
+    put_batch(concepts, written)
+    put_loss(concepts, written)
+    put_data(concepts, written)
+    put_evaluation(concepts, written)
+    put_saving(concepts, written)
+    put_precision(concepts, written)
+    put_recomputation(concepts, written, version)
+    put_compile(concepts, written)
+    put_sharding(concepts, written, version)
+    return concepts

@@ -1,33 +1,33 @@
 """Evaluation, checkpoints and logs of TrainingArguments."""
 
-from trimtab.checks.kinds.concept_map import Told, put, put_each
+from trimtab.checks.kinds.concept_map import Concepts, put, put_each
 from trimtab.checks.kinds.written import Written
 
 
-def put_evaluation(told: Told, written: Written) -> None:
+def put_evaluation(concepts: Concepts, written: Written) -> None:
     """Tells when it evaluates, and how it decodes then."""
     old = written.settings.get("evaluation_strategy")
     strategy = (
         old if old is not None and "eval_strategy" not in written.settings else written.get("eval_strategy")
     )
-    put(told, "eval_strategy", strategy)
+    put(concepts, "eval_strategy", strategy)
     if strategy is not None and strategy.value == "steps":
         steps = written.get("eval_steps")
         # Without a number it takes that of the log.
         put(
-            told,
+            concepts,
             "eval_steps",
             steps if steps and steps.value else written.get("logging_steps") if steps else None,
         )
     put_each(
-        told, written, {"predict_with_generate": "predict_with_generate", "beam": "generation_num_beams"}
+        concepts, written, {"predict_with_generate": "predict_with_generate", "beam": "generation_num_beams"}
     )
 
 
-def put_saving(told: Told, written: Written) -> None:
+def put_saving(concepts: Concepts, written: Written) -> None:
     """Tells when it saves, what it keeps, and what the log leaves out."""
     put_each(
-        told,
+        concepts,
         written,
         {
             "save_strategy": "save_strategy",
@@ -36,8 +36,8 @@ def put_saving(told: Told, written: Written) -> None:
             "output_dir": "output_dir",
         },
     )
-    if told.get("save_strategy") and told["save_strategy"].value == "steps":
-        put(told, "save_steps", written.get("save_steps"))
+    if concepts.get("save_strategy") and concepts["save_strategy"].value == "steps":
+        put(concepts, "save_steps", written.get("save_steps"))
     limit = written.get("save_total_limit")
     if limit is not None and isinstance(limit.value, int) and limit.value > 0:
-        put(told, "keep_checkpoints", limit)
+        put(concepts, "keep_checkpoints", limit)

@@ -36,16 +36,18 @@ FAMILIES: dict[str, dict[str, Any]] = {
 """From the modelling code of transformers 5; what depends on the configuration is left out."""
 
 
-def parameters_of(family: str, told: Mapping[str, Setting], settings: Mapping[str, Setting]) -> float | None:
+def parameters_of(
+    family: str, concepts: Mapping[str, Setting], settings: Mapping[str, Setting]
+) -> float | None:
     """Billions of parameters where sizes fix them: decoders of the Llama shape, and GPT-2."""
     sizes = {
-        name: told[name].value
+        name: concepts[name].value
         for name in ("hidden_size", "layers", "heads", "feed_forward", "vocab_size")
-        if name in told
+        if name in concepts
     }
-    tied = told["tied_embeddings"].value if "tied_embeddings" in told else None
+    tied = concepts["tied_embeddings"].value if "tied_embeddings" in concepts else None
     if family in ("llama", "mistral", "qwen2") and len(sizes) == 5 and tied is not None:
-        kv_heads = told["kv_heads"].value if "kv_heads" in told else sizes["heads"]
+        kv_heads = concepts["kv_heads"].value if "kv_heads" in concepts else sizes["heads"]
         return (
             _llama_shape(sizes, kv_heads, _head_size(settings, sizes), tied, biases=family == "qwen2") / 1e9
         )

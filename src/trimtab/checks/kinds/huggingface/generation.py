@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.setting import Setting
 
 NAMES = {
@@ -15,10 +15,10 @@ NAMES = {
 }
 
 
-def put_generation(told: Told, settings: Mapping[str, Setting]) -> None:
+def put_generation(concepts: Concepts, settings: Mapping[str, Setting]) -> None:
     """Tells how text is searched for, and by which ids it begins, ends and is filled up."""
     for concept, key in NAMES.items():
-        put(told, concept, settings.get(key))
+        put(concepts, concept, settings.get(key))
     ends = settings.get("eos_token_id")
     value: Any = ends.value if ends is not None else None
-    put(told, "eos_token_id", ends, value[0] if isinstance(value, list) and value else value)
+    put(concepts, "eos_token_id", ends, value[0] if isinstance(value, list) and value else value)

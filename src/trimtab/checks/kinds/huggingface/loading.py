@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from trimtab.checks.description import Version
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.kinds.written import Written
 from trimtab.checks.setting import Setting
 
@@ -25,34 +25,41 @@ def dtype_word(value: object) -> str | None:
     return DTYPES.get(value.removeprefix("torch.").lower()) if isinstance(value, str) else None
 
 
-def put_loading(told: Told, written: Written, versions: Mapping[str, Version], *, has_default: bool) -> None:
+def put_loading(
+    concepts: Concepts, written: Written, versions: Mapping[str, Version], *, has_default: bool
+) -> None:
     """Tells dtype, attention and quantization; `has_default` where the keys are those of `from_pretrained` itself."""
     said = next((written.settings[key] for key in ("dtype", "torch_dtype") if key in written.settings), None)
     if said is not None and said.value is not None:
-        put(told, "weights_dtype", said, dtype_word(said.value))
+        put(concepts, "weights_dtype", said, dtype_word(said.value))
     elif has_default and said is None:
         version = versions.get("transformers")
         default = written.set_default("dtype", None, unless=("torch_dtype", "quantization_config"))
         # transformers 4 loaded in fp32 where nothing was said; 5 keeps the dtype of the checkpoint.
-        put(told, "weights_dtype", default, None if version is None else "fp32" if version < (5,) else "auto")
+        put(
+            concepts,
+            "weights_dtype",
+            default,
+            None if version is None else "fp32" if version < (5,) else "auto",
+        )
     kernel = written.settings.get("attn_implementation")
-    put(told, "attention_kernel", kernel)
+    put(concepts, "attention_kernel", kernel)
     old = written.settings.get("use_flash_attention_2")
     if kernel is None and old is not None and old.value is True:
-        put(told, "attention_kernel", old, "flash_attention_2")
-    put_quantization(told, written.settings)
+        put(concepts, "attention_kernel", old, "flash_attention_2")
+    put_quantization(concepts, written.settings)
 
 
-def put_quantization(told: Told, settings: Mapping[str, Setting]) -> None:
+def put_quantization(concepts: Concepts, settings: Mapping[str, Setting]) -> None:
     """Tells the bits of frozen weights: `load_in_4bit`, `load_in_8bit`, beside or in a `quantization_config`."""
     for start in ("", "quantization_config."):
         for key, bits in (("load_in_4bit", 4), ("load_in_8bit", 8)):
             setting = settings.get(start + key)
             if setting is not None and setting.value is True:
-                put(told, "quantization_bits", setting, bits)
+                put(concepts, "quantization_bits", setting, bits)
 
 
-def name_quantized_adapter(told: Told) -> None:
+def name_quantized_adapter(concepts: Concepts) -> None:
     """LoRA over a quantized base is QLoRA."""
-    if "quantization_bits" in told and "adapter" in told and told["adapter"].value == "lora":
-        put(told, "adapter", told["adapter"], "qlora")
+    if "quantization_bits" in concepts and "adapter" in concepts and concepts["adapter"].value == "lora":
+        put(concepts, "adapter", concepts["adapter"], "qlora")

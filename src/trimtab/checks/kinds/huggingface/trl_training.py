@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from trimtab.checks.description import Version
-from trimtab.checks.kinds.concept_map import Told, put, put_each, text_list
+from trimtab.checks.kinds.concept_map import Concepts, put, put_each, text_list
 from trimtab.checks.kinds.huggingface.adapter import adapter_concepts
 from trimtab.checks.kinds.huggingface.loading import dtype_word, name_quantized_adapter, put_loading
 from trimtab.checks.kinds.model_names import put_model_name
@@ -14,37 +14,39 @@ from trimtab.checks.setting import Setting
 TASKS = {"sft": "language_model", "dpo": "preference", "kto": "preference", "reward": "reward"}
 
 
-def put_trl(told: Told, written: Written, versions: Mapping[str, Version], trainer: str) -> None:
+def put_trl(concepts: Concepts, written: Written, versions: Mapping[str, Version], trainer: str) -> None:
     """Tells packing, length, loss and precision as TRL's own defaults have them."""
     length = written.get("max_length") if "max_seq_length" not in written.hidden else None
     old = written.settings.get("max_seq_length")
-    put(told, "sequence_length", old if old and "max_length" not in written.settings else length)
+    put(concepts, "sequence_length", old if old and "max_length" not in written.settings else length)
     if trainer == "sft":
-        _put_packing(told, written, versions)
-        put(told, "loss_on_prompt", *_loss_on_prompt(written))
-    put(told, "eos_token", written.settings.get("eos_token"))
-    put(told, "pad_token", written.settings.get("pad_token"))
-    put(told, "chat_template", written.settings.get("chat_template_path"))
-    _put_autocast(told, written)
-    _put_reentrant(told, written, versions)
+        _put_packing(concepts, written, versions)
+        put(concepts, "loss_on_prompt", *_loss_on_prompt(written))
+    put(concepts, "eos_token", written.settings.get("eos_token"))
+    put(concepts, "pad_token", written.settings.get("pad_token"))
+    put(concepts, "chat_template", written.settings.get("chat_template_path"))
+    _put_autocast(concepts, written)
+    _put_reentrant(concepts, written, versions)
     inner = below(written.settings, "model_init_kwargs")
-    put_loading(told, Written(path=written.path, settings=inner, is_whole=False), versions, has_default=False)
-    if "fused_loss" not in told and written.value("loss_type") == "chunked_nll":
-        put(told, "fused_loss", written.get("loss_type"), "chunked")
+    put_loading(
+        concepts, Written(path=written.path, settings=inner, is_whole=False), versions, has_default=False
+    )
+    if "fused_loss" not in concepts and written.value("loss_type") == "chunked_nll":
+        put(concepts, "fused_loss", written.get("loss_type"), "chunked")
 
 
-def put_script(told: Told, written: Written, versions: Mapping[str, Version]) -> None:
+def put_script(concepts: Concepts, written: Written, versions: Mapping[str, Version]) -> None:
     """Tells ModelConfig and ScriptArguments: the rest of a file for `trl sft --config`."""
-    put_model_name(told, written.settings.get("model_name_or_path"))
-    put_loading(told, written, versions, has_default=False)
+    put_model_name(concepts, written.settings.get("model_name_or_path"))
+    put_loading(concepts, written, versions, has_default=False)
     default = written.get("dtype")
-    if "weights_dtype" not in told and "torch_dtype" not in written.settings and default is not None:
-        put(told, "weights_dtype", default, dtype_word(default.value))
+    if "weights_dtype" not in concepts and "torch_dtype" not in written.settings and default is not None:
+        put(concepts, "weights_dtype", default, dtype_word(default.value))
     dataset = written.settings.get("dataset_name")
-    put(told, "corpora", dataset, text_list(dataset.value) if dataset else None)
+    put(concepts, "corpora", dataset, text_list(dataset.value) if dataset else None)
     switch = written.get("use_peft")
     if switch is None or switch.value is not True:
-        put(told, "adapter", switch, "none" if switch and switch.value is False else None)
+        put(concepts, "adapter", switch, "none" if switch and switch.value is False else None)
         return
     own = {_PEFT[name]: setting for name, setting in written.settings.items() if name in _PEFT}
     defaults = {
@@ -54,9 +56,9 @@ def put_script(told: Told, written: Written, versions: Mapping[str, Version]) ->
     }
     hidden = frozenset(_PEFT[name] for name in written.hidden if name in _PEFT)
     adapter = Written(path=written.path, settings={**own, **defaults}, hidden=hidden, is_whole=False)
-    told |= adapter_concepts(adapter, "lora")
-    put(told, "adapter", switch, "lora")
-    name_quantized_adapter(told)
+    concepts |= adapter_concepts(adapter, "lora")
+    put(concepts, "adapter", switch, "lora")
+    name_quantized_adapter(concepts)
 
 
 _PEFT = {
@@ -71,19 +73,19 @@ _PEFT = {
 }
 
 
-def _put_packing(told: Told, written: Written, versions: Mapping[str, Version]) -> None:
-    put_each(told, written, {"packing": "packing"})
+def _put_packing(concepts: Concepts, written: Written, versions: Mapping[str, Version]) -> None:
+    put_each(concepts, written, {"packing": "packing"})
     packing, strategy = written.get("packing"), written.get("packing_strategy")
     if packing is None or packing.value is not True:
         return
     version = versions.get("trl")
     if version is not None and version < (0, 18):
-        put(told, "packing_isolated", packing, False)
+        put(concepts, "packing_isolated", packing, False)
     elif strategy is not None and strategy.value == "wrapped":
-        put(told, "packing_isolated", strategy, False)
+        put(concepts, "packing_isolated", strategy, False)
     elif strategy is not None and (kernel := written.settings.get("attn_implementation")) is not None:
         # Only kernels for lengths of their own see where a document ends.
-        put(told, "packing_isolated", strategy, True if "flash" in str(kernel.value) else None)
+        put(concepts, "packing_isolated", strategy, True if "flash" in str(kernel.value) else None)
 
 
 def _loss_on_prompt(written: Written) -> tuple[Setting | None, bool | None]:
@@ -95,20 +97,20 @@ def _loss_on_prompt(written: Written) -> tuple[Setting | None, bool | None]:
     return (only, True) if only is not None and only.value is False else (None, None)
 
 
-def _put_autocast(told: Told, written: Written) -> None:
+def _put_autocast(concepts: Concepts, written: Written) -> None:
     brain, half = written.get("bf16"), written.get("fp16")
-    if "autocast" in told or brain is None or half is None:
+    if "autocast" in concepts or brain is None or half is None:
         return
     if brain.value is None and half.value is False:
-        put(told, "autocast", brain, "bf16")
+        put(concepts, "autocast", brain, "bf16")
 
 
-def _put_reentrant(told: Told, written: Written, versions: Mapping[str, Version]) -> None:
-    setting = told.get("use_reentrant")
+def _put_reentrant(concepts: Concepts, written: Written, versions: Mapping[str, Version]) -> None:
+    setting = concepts.get("use_reentrant")
     known = versions.get("trl")
     if setting is not None and not setting.is_written and setting.value is True:
         # Newer releases put False in where transformers 4 would have passed True.
         if known is not None and known >= (0, 28):
-            put(told, "use_reentrant", setting, False)
+            put(concepts, "use_reentrant", setting, False)
         else:
-            told.pop("use_reentrant")
+            concepts.pop("use_reentrant")

@@ -1,25 +1,28 @@
 """Adapters of LLaMA-Factory."""
 
-from trimtab.checks.kinds.concept_map import Told, as_type, put, put_each
+from trimtab.checks.kinds.concept_map import Concepts, as_type, put, put_each
 from trimtab.checks.kinds.huggingface.adapter import EMBEDDINGS
 from trimtab.checks.kinds.written import Written
 
 
-def put_adapter(told: Told, written: Written) -> None:
+def put_adapter(concepts: Concepts, written: Written) -> None:
     """Tells the method; LoRA is on where nothing is said, on all linear modules, with alpha twice the rank."""
     method = written.get("finetuning_type")
     if method is None or not isinstance(method.value, str):
         return
     is_quantized = written.settings.get("quantization_bit") is not None and method.value == "lora"
     put(
-        told, "adapter", method, {"full": "none"}.get(method.value, "qlora" if is_quantized else method.value)
+        concepts,
+        "adapter",
+        method,
+        {"full": "none"}.get(method.value, "qlora" if is_quantized else method.value),
     )
     if method.value == "full":
-        put(told, "frozen_embeddings", method, False)
+        put(concepts, "frozen_embeddings", method, False)
     if method.value != "lora":
         return
     put_each(
-        told,
+        concepts,
         written,
         {
             "lora_rank": "lora_rank",
@@ -28,14 +31,14 @@ def put_adapter(told: Told, written: Written) -> None:
             "dora": "use_dora",
         },
     )
-    alpha, rank = written.settings.get("lora_alpha"), told.get("lora_rank")
+    alpha, rank = written.settings.get("lora_alpha"), concepts.get("lora_rank")
     if alpha is not None and alpha.value:
-        put(told, "lora_alpha", alpha)
+        put(concepts, "lora_alpha", alpha)
     elif rank is not None:
-        put(told, "lora_alpha", written.default("lora_alpha", 2 * rank.value))
+        put(concepts, "lora_alpha", written.default("lora_alpha", 2 * rank.value))
     pissa = written.get("pissa_init")
-    put(told, "lora_init", pissa, "pissa" if pissa is not None and pissa.value is True else "default")
-    _put_targets(told, written)
+    put(concepts, "lora_init", pissa, "pissa" if pissa is not None and pissa.value is True else "default")
+    _put_targets(concepts, written)
 
 
 def names_in(value: object) -> list[str] | None:
@@ -45,14 +48,14 @@ def names_in(value: object) -> list[str] | None:
     return [name.strip() for name in value.split(",") if name.strip()]
 
 
-def _put_targets(told: Told, written: Written) -> None:
+def _put_targets(concepts: Concepts, written: Written) -> None:
     targets, saved = written.get("lora_target"), written.get("additional_target")
     names = names_in(targets.value) if targets is not None else None
     if names is not None:
-        put(told, "lora_targets", targets, ["all-linear"] if names == ["all"] else names)
+        put(concepts, "lora_targets", targets, ["all-linear"] if names == ["all"] else names)
     trained = names_in(saved.value) if saved is not None and saved.value is not None else []
     if saved is not None and saved.value is not None:
-        put(told, "modules_to_save", saved, trained)
+        put(concepts, "modules_to_save", saved, trained)
     if names is None or trained is None:
         return
     gets_gradient = any(name.rpartition(".")[2] in EMBEDDINGS for name in (*names, *trained))
@@ -62,4 +65,4 @@ def _put_targets(told: Told, written: Written) -> None:
         and not trained
         and as_type(written.value("quantization_bit"), int) is None
     )
-    put(told, "frozen_embeddings", targets, not (gets_gradient or adds_them))
+    put(concepts, "frozen_embeddings", targets, not (gets_gradient or adds_them))

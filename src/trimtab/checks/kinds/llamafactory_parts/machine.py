@@ -1,6 +1,6 @@
 """Precision, recomputation, attention and optimizer switches of LLaMA-Factory."""
 
-from trimtab.checks.kinds.concept_map import Told, put, put_each
+from trimtab.checks.kinds.concept_map import Concepts, put, put_each
 from trimtab.checks.kinds.written import Written
 
 KERNELS = {"disabled": "eager", "sdpa": "sdpa", "fa2": "flash_attention_2", "fa3": "flash_attention_3"}
@@ -14,43 +14,43 @@ SWITCHES = {
 """Each puts another optimizer in the place of `optim`."""
 
 
-def put_machine(told: Told, written: Written) -> None:
+def put_machine(concepts: Concepts, written: Written) -> None:
     """Tells what is computed how. It recomputes activations unless told not to, in the reentrant way unless FSDP 2
     runs it, and trains fp32 weights unless `pure_bf16`."""
-    _put_precision(told, written)
+    _put_precision(concepts, written)
     off = written.get("disable_gradient_checkpointing")
     if off is not None and isinstance(off.value, bool):
-        put(told, "gradient_checkpointing", off, not off.value)
-        told.pop("use_reentrant", None)
+        put(concepts, "gradient_checkpointing", off, not off.value)
+        concepts.pop("use_reentrant", None)
         if not off.value:
-            put(told, "use_reentrant", written.get("use_reentrant_gc"))
+            put(concepts, "use_reentrant", written.get("use_reentrant_gc"))
     kernel = written.get("flash_attn")
-    put(told, "attention_kernel", kernel, KERNELS.get(str(kernel and kernel.value)))
+    put(concepts, "attention_kernel", kernel, KERNELS.get(str(kernel and kernel.value)))
     bits = written.settings.get("quantization_bit")
-    put(told, "quantization_bits", bits)
-    put_each(told, written, {"fp8": "fp8"})
+    put(concepts, "quantization_bits", bits)
+    put_each(concepts, written, {"fp8": "fp8"})
     liger = written.get("enable_liger_kernel")
     if liger is not None and liger.value is True:
-        put(told, "fused_loss", liger, "liger")
+        put(concepts, "fused_loss", liger, "liger")
 
 
-def put_optimizer_switches(told: Told, written: Written) -> None:
+def put_optimizer_switches(concepts: Concepts, written: Written) -> None:
     """Tells the optimizer that a switch puts in the place of `optim`."""
     for key, word in SWITCHES.items():
         setting = written.settings.get(key)
         if setting is not None and setting.value is True:
-            put(told, "optimizer", setting, word)
+            put(concepts, "optimizer", setting, word)
             for concept in ("optimizer_variant", "optimizer_bits", "optimizer_paged", "stochastic_rounding"):
-                told.pop(concept, None)
+                concepts.pop(concept, None)
 
 
-def _put_precision(told: Told, written: Written) -> None:
+def _put_precision(concepts: Concepts, written: Written) -> None:
     pure, blockwise = written.get("pure_bf16"), written.get("use_badam")
     if pure is not None and pure.value is True:
-        put(told, "autocast", pure, "none")
-        put(told, "weights_dtype", pure, "bf16")
+        put(concepts, "autocast", pure, "none")
+        put(concepts, "weights_dtype", pure, "bf16")
         return
-    if "autocast" not in told and written.value("bf16") is False and written.value("fp16") is False:
-        put(told, "autocast", written.get("bf16"), "none")
+    if "autocast" not in concepts and written.value("bf16") is False and written.value("fp16") is False:
+        put(concepts, "autocast", written.get("bf16"), "none")
     if blockwise is None or blockwise.value is not True:
-        put(told, "weights_dtype", pure, "fp32")
+        put(concepts, "weights_dtype", pure, "fp32")

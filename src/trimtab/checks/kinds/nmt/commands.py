@@ -7,7 +7,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import Call, Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.keytable import Key, KeyTable, overlaid
-from trimtab.checks.kinds.concept_map import Told, put, text_list
+from trimtab.checks.kinds.concept_map import Concepts, put, text_list
 from trimtab.checks.kinds.kind import Surroundings
 from trimtab.checks.kinds.nmt import fairseq_concepts, marian_concepts, sockeye_concepts
 from trimtab.checks.kinds.nmt.options import loose_words, typed, written_options
@@ -51,7 +51,7 @@ _TOOLS = {
 }
 
 
-def run_of(call: Call, document: Document, surroundings: Surroundings, launcher: Told) -> Description:
+def run_of(call: Call, document: Document, surroundings: Surroundings, launcher: Concepts) -> Description:
     """The description of one command; `launcher` is what the program that starts it says."""
     program = program_of(call)
     tool = _TOOLS[program]
@@ -61,25 +61,25 @@ def run_of(call: Call, document: Document, surroundings: Surroundings, launcher:
     written = written_options(
         call, document, table, tool.short, is_whole=program != "fairseq-hydra" and _is_whole(call)
     )
-    told: Told = {}
+    concepts: Concepts = {}
     match program:
         case "marian":
             written = _with_files(written, surroundings)
             marian_concepts.put_marian(
-                told, replace(written, table=marian_concepts.with_presets(table, written.settings))
+                concepts, replace(written, table=marian_concepts.with_presets(table, written.settings))
             )
         case "marian-decoder":
-            put(told, "beam", written.settings.get("beam-size"))
+            put(concepts, "beam", written.settings.get("beam-size"))
         case "sockeye":
-            sockeye_concepts.put_sockeye(told, written)
+            sockeye_concepts.put_sockeye(concepts, written)
         case "fairseq":
             data = next(iter(loose_words(call, document, table, tool.short)), None)
             table, written = _fairseq(call, table, written, data)
-            fairseq_concepts.put_fairseq(told, written)
+            fairseq_concepts.put_fairseq(concepts, written)
         case "fairseq-hydra":
             flat = fairseq_concepts.flat_names(written.settings)
             cli = fairseq_concepts.for_run(load_table("fairseq", surroundings.versions), flat)
-            fairseq_concepts.put_fairseq(told, replace(written, settings=flat, table=cli))
+            fairseq_concepts.put_fairseq(concepts, replace(written, settings=flat, table=cli))
         case _:
             pass
     return Description(
@@ -87,7 +87,7 @@ def run_of(call: Call, document: Document, surroundings: Surroundings, launcher:
         kind="launch",
         document=document,
         keys={setting.key: setting for setting in written.settings.values() if setting.origin == "file"},
-        concepts={**told, **launcher, **_visible(call, document, told)},
+        concepts={**concepts, **launcher, **_visible(call, document, concepts)},
         table=table,
         versions=surroundings.versions,
     )
@@ -132,13 +132,13 @@ def _fairseq(call: Call, table: KeyTable, written: Written, data: str | None) ->
     return table, replace(written, settings=settings, table=known, is_whole=is_whole and _is_whole(call))
 
 
-def _visible(call: Call, document: Document, told: Told) -> Told:
+def _visible(call: Call, document: Document, concepts: Concepts) -> Concepts:
     """The number of GPUs where the command itself says which it sees."""
-    if "devices" in told and told["devices"].is_written:
+    if "devices" in concepts and concepts["devices"].is_written:
         return {}
     line = document.text.split("\n")[call.place.line - 1][: call.place.column - 1]
     found = _DEVICES.search(line + " ")
-    seen: Told = {}
+    seen: Concepts = {}
     if found:
         count = len(found[1].split(","))
         put(seen, "devices", Setting(key="CUDA_VISIBLE_DEVICES", value=count, place=call.place))

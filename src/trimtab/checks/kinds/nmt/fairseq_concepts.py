@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from trimtab.checks.keytable import Key, KeyTable, overlaid
-from trimtab.checks.kinds.concept_map import Told, as_type, positive, put, put_each
+from trimtab.checks.kinds.concept_map import Concepts, as_type, positive, put, put_each
 from trimtab.checks.kinds.nmt.fairseq_architectures import ARCHITECTURES, with_architecture
 from trimtab.checks.kinds.optimizer_names import take_apart
 from trimtab.checks.kinds.written import Written
@@ -40,14 +40,14 @@ _SIDES = ("encoder", "decoder", "quant_noise")
 
 def flat_names(settings: Mapping[str, Setting]) -> dict[str, Setting]:
     """Settings of Hydra's YAML under the names that the command line has for them: `optimization.lr` as `lr`."""
-    told: dict[str, Setting] = {}
+    concepts: dict[str, Setting] = {}
     for key, setting in settings.items():
         # `model: transformer` is the whole of a group.
         whole = f"{key}._name"
         name = GROUPS[whole] if whole in GROUPS and isinstance(setting.value, str) else flat_name(key)
         if name:
-            told[name] = setting
-    return told
+            concepts[name] = setting
+    return concepts
 
 
 def flat_name(key: str) -> str:
@@ -108,49 +108,49 @@ def _is_slip(name: str, table: KeyTable) -> bool:
     return any(known.count("-") == name.count("-") and known.count("_") == name.count("_") for known in near)
 
 
-def put_fairseq(told: Told, written: Written) -> None:
+def put_fairseq(concepts: Concepts, written: Written) -> None:
     """Records the concepts of a whole run; `written` has the names of the command line."""
-    _put_task(told, written)
-    _put_model(told, written)
-    _put_precision(told, written)
-    _put_optimizer(told, written)
-    _put_schedule(told, written)
-    _put_batch(told, written)
-    _put_checkpoints(told, written)
-    put_each(told, written, {"seed": "seed", "clip": "clip-norm", "output_dir": "save-dir"})
+    _put_task(concepts, written)
+    _put_model(concepts, written)
+    _put_precision(concepts, written)
+    _put_optimizer(concepts, written)
+    _put_schedule(concepts, written)
+    _put_batch(concepts, written)
+    _put_checkpoints(concepts, written)
+    put_each(concepts, written, {"seed": "seed", "clip": "clip-norm", "output_dir": "save-dir"})
     loss = written.get("criterion")
     if loss is not None and str(loss.value).startswith(SMOOTHED):
-        put(told, "label_smoothing", written.get("label-smoothing"))
+        put(concepts, "label_smoothing", written.get("label-smoothing"))
     elif loss is not None and loss.value == "cross_entropy":
-        put(told, "label_smoothing", loss, 0.0)
+        put(concepts, "label_smoothing", loss, 0.0)
     unit = written.get("sentence-avg")
-    put(told, "loss_normalization", unit, "examples" if unit is not None and unit.value else "tokens")
+    put(concepts, "loss_normalization", unit, "examples" if unit is not None and unit.value else "tokens")
 
 
-def _put_task(told: Told, written: Written) -> None:
+def _put_task(concepts: Concepts, written: Written) -> None:
     task = written.get("task")
     name = str(task and task.value)
     if name in TRANSLATES or name in LANGUAGE_MODELS:
-        put(told, "task", task, "translation" if name in TRANSLATES else "language_model")
-        put(told, "encoder_decoder", task, name in TRANSLATES)
+        put(concepts, "task", task, "translation" if name in TRANSLATES else "language_model")
+        put(concepts, "encoder_decoder", task, name in TRANSLATES)
     # A name in the folder of the run is where it resumes from; a path leads to weights of another.
     begun = [written.get(key) for key in ("finetune-from-model", "restore-file")]
     other = next((each for each in begun if each is not None and _is_other(each)), None)
     if other is not None:
-        put(told, "from_scratch", other, False)
-        put(told, "model_name", other)
+        put(concepts, "from_scratch", other, False)
+        put(concepts, "model_name", other)
     elif name in OF_TEXT and all(written.knows(key) for key in ("finetune-from-model", "restore-file")):
-        put(told, "from_scratch", begun[0], "pretrained" not in name)
+        put(concepts, "from_scratch", begun[0], "pretrained" not in name)
     data = written.get("data")
     if data is not None and isinstance(data.value, str):
-        put(told, "corpora", data, data.value.split(":"))
+        put(concepts, "corpora", data, data.value.split(":"))
 
 
 def _is_other(setting: Setting) -> bool:
     return isinstance(setting.value, str) and setting.value not in ("", "checkpoint_last.pt")
 
 
-def _put_model(told: Told, written: Written) -> None:
+def _put_model(concepts: Concepts, written: Written) -> None:
     chosen = written.get("arch")
     if chosen is None or str(chosen.value) not in ARCHITECTURES:
         return
@@ -167,78 +167,78 @@ def _put_model(told: Told, written: Written) -> None:
         ("gradient_checkpointing", ("checkpoint-activations",)),
     ):
         if not any(written.is_hidden(name) for name in names):
-            put(told, concept, next((each for name in names if (each := written.get(name))), None))
+            put(concepts, concept, next((each for name in names if (each := written.get(name))), None))
     before = written.get("decoder-normalize-before")
-    put(told, "norm_placement", before, "pre" if before is not None and before.value else "post")
-    put(told, "norm", written.default("arch", "layer_norm"))
+    put(concepts, "norm_placement", before, "pre" if before is not None and before.value else "post")
+    put(concepts, "norm", written.default("arch", "layer_norm"))
     off, learned = written.get("no-token-positional-embeddings"), written.get("decoder-learned-pos")
     if off is not None and off.value is True:
-        put(told, "positions", off, "none")
+        put(concepts, "positions", off, "none")
     elif learned is not None:
-        put(told, "positions", learned, "learned" if learned.value is True else "sinusoidal")
+        put(concepts, "positions", learned, "learned" if learned.value is True else "sinusoidal")
     shared, tied = written.get("share-all-embeddings"), written.get("share-decoder-input-output-embed")
     if shared is not None and shared.value is True:
-        put(told, "tied_embeddings", shared)
-        put(told, "shared_vocabulary", shared)
+        put(concepts, "tied_embeddings", shared)
+        put(concepts, "shared_vocabulary", shared)
     else:
-        put(told, "tied_embeddings", tied)
+        put(concepts, "tied_embeddings", tied)
 
 
-def _put_precision(told: Told, written: Written) -> None:
+def _put_precision(concepts: Concepts, written: Written) -> None:
     """Without a copy of the weights in 32 bits only where memory is to be saved."""
     for kind in ("fp16", "bf16"):
         saved, plain = written.get(f"memory-efficient-{kind}"), written.get(kind)
         if saved is not None and saved.value is True:
-            put(told, "autocast", saved, "none")
-            put(told, "weights_dtype", saved, kind)
+            put(concepts, "autocast", saved, "none")
+            put(concepts, "weights_dtype", saved, kind)
             return
         if plain is not None and plain.value is True:
-            put(told, "autocast", plain, kind)
-            put(told, "weights_dtype", plain, "fp32")
+            put(concepts, "autocast", plain, kind)
+            put(concepts, "weights_dtype", plain, "fp32")
             return
     amp = written.get("amp")
-    put(told, "autocast", amp, "fp16" if amp is not None and amp.value is True else "none")
-    put(told, "weights_dtype", amp, "fp32")
+    put(concepts, "autocast", amp, "fp16" if amp is not None and amp.value is True else "none")
+    put(concepts, "weights_dtype", amp, "fp32")
 
 
-def _put_optimizer(told: Told, written: Written) -> None:
+def _put_optimizer(concepts: Concepts, written: Written) -> None:
     """Its Adam takes the weight decay off the weights, as AdamW does."""
     chosen = written.get("optimizer")
     name = take_apart(chosen.value) if chosen is not None and isinstance(chosen.value, str) else None
     if chosen is not None and name is not None:
-        put(told, "optimizer", chosen, "adamw" if name.kind == "adam" else name.kind)
-        put(told, "optimizer_variant", chosen)
+        put(concepts, "optimizer", chosen, "adamw" if name.kind == "adam" else name.kind)
+        put(concepts, "optimizer_variant", chosen)
     elif chosen is not None and isinstance(chosen.value, str):
-        put(told, "optimizer", chosen)
+        put(concepts, "optimizer", chosen)
     rate = written.get("lr")
     rates = numbers(rate.value) if rate is not None else []
-    put(told, "learning_rate", rate if rates else None, rates[0] if rates else 0.0)
+    put(concepts, "learning_rate", rate if rates else None, rates[0] if rates else 0.0)
     if name is not None and name.kind == "adam":
         betas = written.get("adam-betas")
         values = numbers(betas.value) if betas is not None else []
         for concept, value in zip(("beta1", "beta2"), values, strict=False):
-            put(told, concept, betas, value)
-        put_each(told, written, {"epsilon": "adam-eps", "weight_decay": "weight-decay"})
+            put(concepts, concept, betas, value)
+        put_each(concepts, written, {"epsilon": "adam-eps", "weight_decay": "weight-decay"})
     elif "weight-decay" in written.settings:
-        put(told, "weight_decay", written.settings["weight-decay"])
+        put(concepts, "weight_decay", written.settings["weight-decay"])
 
 
-def _put_schedule(told: Told, written: Written) -> None:
+def _put_schedule(concepts: Concepts, written: Written) -> None:
     chosen, warmup = written.get("lr-scheduler"), written.settings.get("warmup-updates")
     name = str(chosen and chosen.value)
     if chosen is None:
         return
     if warmup is None and not written.is_hidden("warmup-updates") and written.is_whole and name in WARMED_UP:
         warmup = written.default("warmup-updates", WARMED_UP[name])
-    put(told, "warmup_steps", warmup)
+    put(concepts, "warmup_steps", warmup)
     if name == "fixed":
         count = as_type(warmup.value, int) if warmup is not None else None
-        put(told, "schedule", chosen, "constant_with_warmup" if count else "constant")
+        put(concepts, "schedule", chosen, "constant_with_warmup" if count else "constant")
     else:
-        put(told, "schedule", chosen, SCHEDULES.get(name, name))
+        put(concepts, "schedule", chosen, SCHEDULES.get(name, name))
 
 
-def _put_batch(told: Told, written: Written) -> None:
+def _put_batch(concepts: Concepts, written: Written) -> None:
     """Tokens count for both sides with their padding; `batch-size` limits the sentences in place of them, or too."""
     task, tokens = written.get("task"), written.get("max-tokens")
     if task is not None and str(task.value) not in OF_TEXT:
@@ -247,35 +247,35 @@ def _put_batch(told: Told, written: Written) -> None:
         (written.settings[name] for name in ("batch-size", "max-sentences") if name in written.settings), None
     )
     if tokens is not None and as_type(tokens.value, int):
-        put(told, "micro_batch", tokens)
-        put(told, "batch_unit", tokens, "tokens")
+        put(concepts, "micro_batch", tokens)
+        put(concepts, "batch_unit", tokens, "tokens")
     elif sentences is not None and tokens is not None:
-        put(told, "micro_batch", sentences)
-        put(told, "batch_unit", sentences, "examples")
+        put(concepts, "micro_batch", sentences)
+        put(concepts, "batch_unit", sentences, "examples")
     often = written.get("update-freq")
     counts = numbers(often.value) if often is not None else []
-    put(told, "accumulation", often if counts else None, int(counts[-1]) if counts else 0)
-    put(told, "devices", positive(written.settings.get("distributed-world-size")))
-    put(told, "steps", positive(written.get("max-update")))
-    if "steps" not in told:
-        put(told, "epochs", positive(written.get("max-epoch")))
-    put(told, "dataloader_workers", written.get("num-workers"))
+    put(concepts, "accumulation", often if counts else None, int(counts[-1]) if counts else 0)
+    put(concepts, "devices", positive(written.settings.get("distributed-world-size")))
+    put(concepts, "steps", positive(written.get("max-update")))
+    if "steps" not in concepts:
+        put(concepts, "epochs", positive(written.get("max-epoch")))
+    put(concepts, "dataloader_workers", written.get("num-workers"))
 
 
-def _put_checkpoints(told: Told, written: Written) -> None:
+def _put_checkpoints(concepts: Concepts, written: Written) -> None:
     for concept, key, strategy in (
         ("eval_steps", "validate-interval-updates", "eval_strategy"),
         ("save_steps", "save-interval-updates", "save_strategy"),
     ):
         setting = positive(written.get(key))
-        put(told, concept, setting)
-        put(told, strategy, setting or written.get(key), "steps" if setting is not None else "epoch")
+        put(concepts, concept, setting)
+        put(concepts, strategy, setting or written.get(key), "steps" if setting is not None else "epoch")
     off = written.get("disable-validation")
-    put(told, "validation", off, not (off and off.value))
-    put(told, "patience", positive(written.get("patience")))
+    put(concepts, "validation", off, not (off and off.value))
+    put(concepts, "patience", positive(written.get("patience")))
     averaged, decay = written.get("store-ema"), written.get("ema-decay")
     share = as_type(decay.value, float) if decay is not None else None
     if averaged is not None and averaged.value is True and share is not None:
-        put(told, "moving_average", decay, 1 - share)
+        put(concepts, "moving_average", decay, 1 - share)
     for name in ("keep-last-epochs", "keep-interval-updates"):
-        put(told, "keep_checkpoints", positive(written.get(name)))
+        put(concepts, "keep_checkpoints", positive(written.get(name)))

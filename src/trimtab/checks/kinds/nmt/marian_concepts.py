@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from trimtab.checks.keytable import KeyTable, overlaid
-from trimtab.checks.kinds.concept_map import Told, as_type, is_list, positive, put, put_each, text_list
+from trimtab.checks.kinds.concept_map import Concepts, as_type, is_list, positive, put, put_each, text_list
 from trimtab.checks.kinds.nmt.marian_presets import implied
 from trimtab.checks.kinds.nmt.units import Amount, read_amount, read_amounts
 from trimtab.checks.kinds.optimizer_names import take_apart
@@ -47,45 +47,45 @@ def with_presets(table: KeyTable, settings: Mapping[str, Setting]) -> KeyTable:
     return overlaid(table, keys)
 
 
-def put_marian(told: Told, written: Written) -> None:
+def put_marian(concepts: Concepts, written: Written) -> None:
     """Records the concepts of a whole run."""
     kind = written.get("type")
     name = str(kind.value) if kind is not None else ""
     if name in TRANSLATES or name in LANGUAGE_MODELS:
-        put(told, "task", kind, "translation" if name in TRANSLATES else "language_model")
-        put(told, "encoder_decoder", kind, name in TRANSLATES)
+        put(concepts, "task", kind, "translation" if name in TRANSLATES else "language_model")
+        put(concepts, "encoder_decoder", kind, name in TRANSLATES)
         begun = written.get("pretrained-model")
-        put(told, "from_scratch", begun, not (begun and begun.value))
-        put(told, "model_name", begun if begun is not None and begun.value else None)
+        put(concepts, "from_scratch", begun, not (begun and begun.value))
+        put(concepts, "model_name", begun if begun is not None and begun.value else None)
     if name in TRANSFORMERS or name == "lm-transformer":
-        _put_transformer(told, written)
-    _put_precision(told, written)
-    _put_optimizer(told, written)
-    _put_schedule(told, written)
-    _put_batch(told, written)
-    _put_length(told, written)
-    _put_files(told, written)
-    _put_watch(told, written)
+        _put_transformer(concepts, written)
+    _put_precision(concepts, written)
+    _put_optimizer(concepts, written)
+    _put_schedule(concepts, written)
+    _put_batch(concepts, written)
+    _put_length(concepts, written)
+    _put_files(concepts, written)
+    _put_watch(concepts, written)
     put_each(
-        told, written,
+        concepts, written,
         {
             "label_smoothing": "label-smoothing", "clip": "clip-norm", "sequence_length": "max-length",
             "gradient_checkpointing": "gradient-checkpointing", "beam": "beam-size", "output_dir": "model",
         },
     )  # fmt: skip
     seed = written.get("seed")
-    put(told, "seed", seed if seed is not None and seed.value else None)
+    put(concepts, "seed", seed if seed is not None and seed.value else None)
     unit = written.get("cost-type")
-    put(told, "loss_normalization", unit, _UNITS.get(str(unit and unit.value)))
+    put(concepts, "loss_normalization", unit, _UNITS.get(str(unit and unit.value)))
 
 
 _UNITS = {"ce-mean": "examples", "ce-mean-words": "tokens"}
 """`ce-sum` divides by nothing."""
 
 
-def _put_transformer(told: Told, written: Written) -> None:
+def _put_transformer(concepts: Concepts, written: Written) -> None:
     put_each(
-        told, written,
+        concepts, written,
         {
             "hidden_size": "dim-emb", "layers": "dec-depth", "heads": "transformer-heads",
             "feed_forward": "transformer-dim-ffn", "encoder_layers": "enc-depth", "dropout": "transformer-dropout",
@@ -94,21 +94,23 @@ def _put_transformer(told: Told, written: Written) -> None:
     )  # fmt: skip
     activation = written.get("transformer-ffn-activation")
     put(
-        told,
+        concepts,
         "activation",
         activation,
         "silu" if activation and activation.value == "swish" else activation and activation.value,
     )
     tied = [written.get(name) for name in ("tied-embeddings-all", "tied-embeddings")]
     put(
-        told, "tied_embeddings", next((each for each in tied if each and each.value is True), None) or tied[1]
+        concepts,
+        "tied_embeddings",
+        next((each for each in tied if each and each.value is True), None) or tied[1],
     )
     before, after = written.get("transformer-preprocess"), written.get("transformer-postprocess")
     for setting, placement in ((after, "post"), (before, "pre")):
         letters = str(setting.value) if setting is not None else ""
         if "n" in letters or "r" in letters:
-            put(told, "norm_placement", setting, placement)
-            put(told, "norm", setting, "layer_norm" if "n" in letters else "rms_norm")
+            put(concepts, "norm_placement", setting, placement)
+            put(concepts, "norm", setting, "layer_norm" if "n" in letters else "rms_norm")
             break
     mask, off = (
         written.get("transformer-attention-mask"),
@@ -116,29 +118,29 @@ def _put_transformer(told: Told, written: Written) -> None:
     )
     trained = written.get("transformer-train-position-embeddings")
     if mask is not None and mask.value == "alibi":
-        put(told, "positions", mask, "alibi")
+        put(concepts, "positions", mask, "alibi")
     elif off is not None and off.value is True:
-        put(told, "positions", off, "none")
+        put(concepts, "positions", off, "none")
     elif trained is not None:
-        put(told, "positions", trained, "learned" if trained.value is True else "sinusoidal")
+        put(concepts, "positions", trained, "learned" if trained.value is True else "sinusoidal")
 
 
-def _put_precision(told: Told, written: Written) -> None:
+def _put_precision(concepts: Concepts, written: Written) -> None:
     setting = written.get("precision")
     kinds = text_list(setting.value) if setting is not None else None
     if not kinds or any(kind not in DTYPES for kind in kinds):
         return
-    put(told, "autocast", setting, "fp16" if kinds[0] == "float16" else "none")
+    put(concepts, "autocast", setting, "fp16" if kinds[0] == "float16" else "none")
     # The second is the precision of the weights that the optimizer steps.
-    put(told, "weights_dtype", setting, DTYPES[kinds[1] if len(kinds) > 1 else kinds[0]])
+    put(concepts, "weights_dtype", setting, DTYPES[kinds[1] if len(kinds) > 1 else kinds[0]])
 
 
-def _put_optimizer(told: Told, written: Written) -> None:
+def _put_optimizer(concepts: Concepts, written: Written) -> None:
     chosen = written.get("optimizer")
     name = take_apart(chosen.value) if chosen is not None and isinstance(chosen.value, str) else None
     if name is not None:
-        put(told, "optimizer", chosen, name.kind)
-    put(told, "learning_rate", written.get("learn-rate"))
+        put(concepts, "optimizer", chosen, name.kind)
+    put(concepts, "learning_rate", written.get("learn-rate"))
     params = written.get("optimizer-params")
     values = numbers(params.value) if params is not None else []
     # A part of a run may leave out the optimizer; two parameters are Adam's.
@@ -149,27 +151,27 @@ def _put_optimizer(told: Told, written: Written) -> None:
         (("beta1", 0.9), ("beta2", 0.999), ("epsilon", 1e-8), ("weight_decay", 0.0))
     ):
         setting = params if index < len(values) else written.default("optimizer-params", None)
-        put(told, concept, setting, values[index] if index < len(values) else default)
+        put(concepts, concept, setting, values[index] if index < len(values) else default)
 
 
-def _put_schedule(told: Told, written: Written) -> None:
+def _put_schedule(concepts: Concepts, written: Written) -> None:
     """The rate rises over `lr-warmup`, to fall with the root of the steps from `lr-decay-inv-sqrt` on."""
     falls, factor, rise = written.get(SCHEDULE), written.get("lr-decay"), written.get("lr-warmup")
     amount = _first(falls)
     warmup = read_amount(rise.value) if rise is not None else None
     if amount is not None and amount.count > 0:
-        put(told, "schedule", falls, "inverse_sqrt")
+        put(concepts, "schedule", falls, "inverse_sqrt")
     elif factor is not None and as_type(factor.value, float):
-        put(told, "schedule", factor, "stepwise")
+        put(concepts, "schedule", factor, "stepwise")
     elif amount is not None and factor is not None and warmup is not None:
         put(
-            told,
+            concepts,
             "schedule",
             rise if warmup.count else falls,
             "constant_with_warmup" if warmup.count else "constant",
         )
     if warmup is not None and (warmup.unit == "updates" or warmup.count == 0):
-        put(told, "warmup_steps", rise, warmup.count)
+        put(concepts, "warmup_steps", rise, warmup.count)
 
 
 def _first(setting: Setting | None) -> Amount | None:
@@ -179,28 +181,28 @@ def _first(setting: Setting | None) -> Amount | None:
     return read_amount(value)  # type: ignore[reportUnknownArgumentType]
 
 
-def _put_batch(told: Told, written: Written) -> None:
+def _put_batch(concepts: Concepts, written: Written) -> None:
     """`mini-batch-fit` fills the workspace, so that nobody knows the size of a batch; its unit is as good as tokens."""
     words, fits, sentences = (
         written.get(name) for name in ("mini-batch-words", "mini-batch-fit", "mini-batch")
     )
     if fits is not None and fits.value is True:
-        put(told, "batch_unit", fits, "tokens")
+        put(concepts, "batch_unit", fits, "tokens")
     elif words is not None and as_type(words.value, int):
-        put(told, "micro_batch", words)
-        put(told, "batch_unit", words, "tokens")
+        put(concepts, "micro_batch", words)
+        put(concepts, "batch_unit", words, "tokens")
     elif fits is not None and words is not None:
-        put(told, "micro_batch", sentences)
+        put(concepts, "micro_batch", sentences)
         put(
-            told,
+            concepts,
             "batch_unit",
             sentences if sentences is not None and sentences.is_written else words,
             "examples",
         )
-    put(told, "accumulation", written.get("optimizer-delay"))
+    put(concepts, "accumulation", written.get("optimizer-delay"))
     devices = written.get("devices")
-    put(told, "synchronous", written.get("sync-sgd"))
-    put(told, "devices", devices, _num_devices(devices.value) if devices is not None else None)
+    put(concepts, "synchronous", written.get("sync-sgd"))
+    put(concepts, "devices", devices, _num_devices(devices.value) if devices is not None else None)
 
 
 def _num_devices(value: Any) -> int | None:
@@ -210,34 +212,34 @@ def _num_devices(value: Any) -> int | None:
     return len(words) if words and all(word.isdigit() for word in words) else None
 
 
-def _put_length(told: Told, written: Written) -> None:
+def _put_length(concepts: Concepts, written: Written) -> None:
     after = written.get("after")
     for amount in read_amounts(after.value) if after is not None else ():
         concept = {"updates": "steps", "epochs": "epochs", "tokens": "tokens"}[amount.unit]
-        put(told, concept, after if amount.count > 0 else None, amount.count)
+        put(concepts, concept, after if amount.count > 0 else None, amount.count)
     for concept, key in (("steps", "after-batches"), ("epochs", "after-epochs")):
         setting = written.get(key)
         number = as_type(setting.value, int) if setting is not None else None
         if number and number > 0:
-            put(told, concept, setting)
+            put(concepts, concept, setting)
 
 
-def _put_watch(told: Told, written: Written) -> None:
-    put(told, "patience", positive(written.get("early-stopping")))
-    _put_stop_on(told, written)
+def _put_watch(concepts: Concepts, written: Written) -> None:
+    put(concepts, "patience", positive(written.get("early-stopping")))
+    _put_stop_on(concepts, written)
     average = written.get("exponential-smoothing")
     put(
-        told,
+        concepts,
         "moving_average",
         average,
         IMPLIED_SMOOTHING if average and average.value is True else average and average.value,
     )
 
 
-def _put_stop_on(told: Told, written: Written) -> None:
+def _put_stop_on(concepts: Concepts, written: Written) -> None:
     """The metrics that `early-stopping` counts for: the first of `valid-metrics`, any or all of them; those that are
     measured here too."""
-    if (patience := told.get("patience")) is None:
+    if (patience := concepts.get("patience")) is None:
         return
     mode, named = written.get("early-stopping-on"), written.get("valid-metrics")
     metrics = (text_list(named.value) if named is not None else None) or ["cross-entropy"]
@@ -245,15 +247,15 @@ def _put_stop_on(told: Told, written: Written) -> None:
     watched = [METRICS.get(metric) for metric in (metrics[:1] if which == "first" else metrics)]
     if measured := list(dict.fromkeys(filter(None, watched))):
         said = f"{{{'all' if which == 'all' else 'any'}: [{', '.join(measured)}]}}"
-        put(told, "stop_on", mode or named or patience, said)
+        put(concepts, "stop_on", mode or named or patience, said)
 
 
-def _put_files(told: Told, written: Written) -> None:
+def _put_files(concepts: Concepts, written: Written) -> None:
     trained, held = written.get("train-sets"), written.get("valid-sets")
     paths = text_list(trained.value) if trained is not None else None
-    put(told, "corpora", trained if paths else None, paths)
-    put(told, "validation", held, bool(held and held.value))
-    put(told, "validation_files", held, text_list(held.value) if held is not None else None)
+    put(concepts, "corpora", trained if paths else None, paths)
+    put(concepts, "validation", held, bool(held and held.value))
+    put(concepts, "validation_files", held, text_list(held.value) if held is not None else None)
     for concept, key, strategy in (
         ("eval_steps", "valid-freq", "eval_strategy"),
         ("save_steps", "save-freq", "save_strategy"),
@@ -261,18 +263,20 @@ def _put_files(told: Told, written: Written) -> None:
         setting = written.get(key)
         amount = read_amount(setting.value) if setting is not None else None
         if amount is not None and amount.unit == "updates":
-            put(told, concept, setting, float(amount.count))
-            put(told, strategy, setting, "steps")
+            put(concepts, concept, setting, float(amount.count))
+            put(concepts, strategy, setting, "steps")
         elif amount is not None and amount.unit == "epochs":
-            put(told, strategy, setting, "epoch")
+            put(concepts, strategy, setting, "epoch")
     vocabularies = written.get("vocabs")
     names = text_list(vocabularies.value) if vocabularies is not None else None
     put(
-        told,
+        concepts,
         "shared_vocabulary",
         vocabularies if names and len(names) > 1 else None,
         len(set(names or ())) == 1,
     )
     sizes = written.get("dim-vocabs")
     counts = numbers(sizes.value) if sizes is not None else []
-    put(told, "vocab_size", sizes if counts and counts[-1] > 0 else None, int(counts[-1]) if counts else 0)
+    put(
+        concepts, "vocab_size", sizes if counts and counts[-1] > 0 else None, int(counts[-1]) if counts else 0
+    )

@@ -53,12 +53,12 @@ _SWITCHES: dict[str, dict[str, Any]] = {
 
 def implied(settings: Mapping[str, Setting]) -> dict[str, Any]:
     """What the shortcuts among written options set; an option that is written itself wins over them."""
-    told: dict[str, Any] = {}
+    concepts: dict[str, Any] = {}
     for name, values in _SWITCHES.items():
         switch = settings.get(name)
         if switch is not None and switch.value is True:
-            told |= values
+            concepts |= values
     task = settings.get("task")
     for name in (text_list(task.value) or []) if task is not None else []:
-        told |= TASKS.get(name, {})
-    return told
+        concepts |= TASKS.get(name, {})
+    return concepts

@@ -55,11 +55,11 @@ def _is_default(value: Any, key: Key | None) -> bool:
 
 def typed(settings: Mapping[str, Setting], table: KeyTable) -> dict[str, Setting]:
     """Lists with their members read as the key's type: `[0.9, "1e-09"]` of YAML, three words of a command line."""
-    told: dict[str, Setting] = {}
+    concepts: dict[str, Setting] = {}
     for name, setting in settings.items():
         key = table.key(name)
-        told[name] = setting if key is None else replace(setting, value=_typed(setting.value, key))
-    return told
+        concepts[name] = setting if key is None else replace(setting, value=_typed(setting.value, key))
+    return concepts
 
 
 def _typed(value: Any, key: Key) -> Any:

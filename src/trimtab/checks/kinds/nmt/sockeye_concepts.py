@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from trimtab.checks.keytable import Key, KeyTable
-from trimtab.checks.kinds.concept_map import Told, as_type, is_list, positive, put, put_each, text_list
+from trimtab.checks.kinds.concept_map import Concepts, as_type, is_list, positive, put, put_each, text_list
 from trimtab.checks.kinds.written import Written
 from trimtab.checks.listed import numbers
 from trimtab.checks.setting import Setting
@@ -37,20 +37,22 @@ def _flat(name: str) -> str:
     return name.replace("-", "_")
 
 
-def put_sockeye(told: Told, written: Written) -> None:
+def put_sockeye(concepts: Concepts, written: Written) -> None:
     """Records the concepts of a whole run; `written` has the keys of the command line."""
     begun = written.get("params")
     any_of_it = next(iter(written.settings.values()), None)
-    put(told, "task", any_of_it, "translation")
-    put(told, "encoder_decoder", any_of_it, True)
-    put(told, "from_scratch", begun, not (begun and begun.value))
-    put(told, "model_name", begun if begun is not None and begun.value else None)
-    _put_model(told, written)
-    _put_precision(told, written)
-    _put_optimizer(told, written)
-    _put_batch(told, written)
-    _put_files(told, written)
-    put_each(told, written, {"label_smoothing": "label-smoothing", "seed": "seed", "output_dir": "output"})
+    put(concepts, "task", any_of_it, "translation")
+    put(concepts, "encoder_decoder", any_of_it, True)
+    put(concepts, "from_scratch", begun, not (begun and begun.value))
+    put(concepts, "model_name", begun if begun is not None and begun.value else None)
+    _put_model(concepts, written)
+    _put_precision(concepts, written)
+    _put_optimizer(concepts, written)
+    _put_batch(concepts, written)
+    _put_files(concepts, written)
+    put_each(
+        concepts, written, {"label_smoothing": "label-smoothing", "seed": "seed", "output_dir": "output"}
+    )
 
 
 def sides(value: Any) -> list[Any]:
@@ -67,30 +69,35 @@ def _target(setting: Setting | None) -> float | None:
     return found[-1] if found else None
 
 
-def _put_model(told: Told, written: Written) -> None:
+def _put_model(concepts: Concepts, written: Written) -> None:
     for concept, name in (
         ("hidden_size", "transformer-model-size"), ("layers", "num-layers"), ("heads", "transformer-attention-heads"),
         ("feed_forward", "transformer-feed-forward-num-hidden"), ("dropout", "transformer-dropout-prepost"),
         ("attention_dropout", "transformer-dropout-attention"), ("sequence_length", "max-seq-len"),
     ):  # fmt: skip
         setting = written.get(name)
-        put(told, concept, setting, _target(setting))
+        put(concepts, concept, setting, _target(setting))
     layers = written.get("num-layers")
     first = numbers(sides(layers.value)) if layers is not None else []
-    put(told, "encoder_layers", layers, first[0] if first else None)
+    put(concepts, "encoder_layers", layers, first[0] if first else None)
     activation, gate = (
         written.get("transformer-activation-type"),
         written.get("transformer-feed-forward-use-glu"),
     )
     name = str(sides(activation.value)[-1]) if activation is not None else ""
     name = {"swish1": "silu"}.get(name, name)
-    put(told, "activation", activation, f"gated-{name}" if gate is not None and gate.value is True else name)
+    put(
+        concepts,
+        "activation",
+        activation,
+        f"gated-{name}" if gate is not None and gate.value is True else name,
+    )
     tied = written.get("weight-tying-type")
     kind = str(tied and tied.value)
-    put(told, "tied_embeddings", tied, kind.endswith("softmax"))
+    put(concepts, "tied_embeddings", tied, kind.endswith("softmax"))
     shared = written.get("shared-vocab")
     put(
-        told,
+        concepts,
         "shared_vocabulary",
         tied if kind.startswith("src_trg") else shared,
         kind.startswith("src_trg") or bool(shared and shared.value),
@@ -98,73 +105,73 @@ def _put_model(told: Told, written: Written) -> None:
     for name, placement in (("transformer-postprocess", "post"), ("transformer-preprocess", "pre")):
         setting = written.get(name)
         if setting is not None and "n" in str(sides(setting.value)[-1]):
-            put(told, "norm_placement", setting, placement)
-            put(told, "norm", setting, "layer_norm")
+            put(concepts, "norm_placement", setting, placement)
+            put(concepts, "norm", setting, "layer_norm")
             break
     positions = written.get("transformer-positional-embedding-type")
-    put(told, "positions", positions, POSITIONS.get(str(positions and positions.value)))
+    put(concepts, "positions", positions, POSITIONS.get(str(positions and positions.value)))
 
 
-def _put_precision(told: Told, written: Written) -> None:
+def _put_precision(concepts: Concepts, written: Written) -> None:
     """16 bits come from these switches; `dtype` does nothing in training."""
     switches = {name: written.get(name) for name in ("amp", "apex-amp", "deepspeed-fp16", "deepspeed-bf16")}
     on = next((name for name, setting in switches.items() if setting and setting.value is True), None)
     if on is not None:
-        put(told, "autocast", switches[on], "bf16" if on.endswith("bf16") else "fp16")
+        put(concepts, "autocast", switches[on], "bf16" if on.endswith("bf16") else "fp16")
     else:
-        put(told, "autocast", switches["amp"], "none")
-    put(told, "weights_dtype", switches["amp"], "fp32")
-    put(told, "tf32", written.get("tf32"))
+        put(concepts, "autocast", switches["amp"], "none")
+    put(concepts, "weights_dtype", switches["amp"], "fp32")
+    put(concepts, "tf32", written.get("tf32"))
 
 
-def _put_optimizer(told: Told, written: Written) -> None:
+def _put_optimizer(concepts: Concepts, written: Written) -> None:
     chosen = written.get("optimizer")
-    put(told, "optimizer", chosen)
-    put_each(told, written, {"learning_rate": "initial-learning-rate", "weight_decay": "weight-decay"})
+    put(concepts, "optimizer", chosen)
+    put_each(concepts, written, {"learning_rate": "initial-learning-rate", "weight_decay": "weight-decay"})
     if chosen is not None and chosen.value == "adam":
         betas = written.get("optimizer-betas")
         values = numbers(sides(betas.value)) if betas is not None else []
         for concept, value in zip(("beta1", "beta2"), values, strict=False):
-            put(told, concept, betas, value)
-        put(told, "epsilon", written.get("optimizer-eps"))
+            put(concepts, concept, betas, value)
+        put(concepts, "epsilon", written.get("optimizer-eps"))
     kind, threshold = written.get("gradient-clipping-type"), written.get("gradient-clipping-threshold")
     limit = as_type(threshold.value, float) if threshold is not None else None
     if kind is not None and kind.value == "none":
-        put(told, "clip", kind, 0.0)
+        put(concepts, "clip", kind, 0.0)
     elif kind is not None and kind.value == "norm" and limit is not None:
-        put(told, "clip", threshold, max(0.0, limit))
+        put(concepts, "clip", threshold, max(0.0, limit))
     schedule, warmup = written.get("learning-rate-scheduler-type"), written.get("learning-rate-warmup")
     name = SCHEDULES.get(str(schedule and schedule.value))
-    put(told, "schedule", schedule, name)
+    put(concepts, "schedule", schedule, name)
     if name == "constant":
-        put(told, "warmup_steps", schedule, 0)
+        put(concepts, "warmup_steps", schedule, 0)
     else:
-        put(told, "warmup_steps", warmup)
+        put(concepts, "warmup_steps", warmup)
 
 
-def _put_batch(told: Told, written: Written) -> None:
-    put_each(told, written, {"micro_batch": "batch-size", "accumulation": "update-interval"})
+def _put_batch(concepts: Concepts, written: Written) -> None:
+    put_each(concepts, written, {"micro_batch": "batch-size", "accumulation": "update-interval"})
     unit = written.get("batch-type")
     put(
-        told,
+        concepts,
         "batch_unit",
         unit,
         {"sentence": "examples", "word": "tokens", "max-word": "tokens"}.get(str(unit and unit.value)),
     )
     several = written.get("dist")
     if several is not None and several.value is False:
-        put(told, "devices", several, 1)
-    put(told, "steps", positive(written.get("max-updates")))
-    if "steps" not in told:
-        put(told, "epochs", positive(written.get("max-num-epochs")))
+        put(concepts, "devices", several, 1)
+    put(concepts, "steps", positive(written.get("max-updates")))
+    if "steps" not in concepts:
+        put(concepts, "epochs", positive(written.get("max-num-epochs")))
 
 
-def _put_files(told: Told, written: Written) -> None:
+def _put_files(concepts: Concepts, written: Written) -> None:
     every = written.get("checkpoint-interval")
     for concept, strategy in (("eval_steps", "eval_strategy"), ("save_steps", "save_strategy")):
-        put(told, concept, every)
-        put(told, strategy, every, "steps")
-    put(told, "keep_checkpoints", positive(written.get("keep-last-params")))
+        put(concepts, concept, every)
+        put(concepts, strategy, every, "steps")
+    put(concepts, "keep_checkpoints", positive(written.get("keep-last-params")))
     data = [written.get(name) for name in ("source", "target", "prepared-data")]
     files = [
         setting
@@ -172,13 +179,13 @@ def _put_files(told: Told, written: Written) -> None:
         if setting is not None and isinstance(setting.value, str) and setting.value
     ]
     put(
-        told,
+        concepts,
         "corpora",
         files[0] if files else None,
         [setting.value for setting in files],
     )
     held = written.get("validation-source")
-    put(told, "validation", held, bool(held and held.value))
+    put(concepts, "validation", held, bool(held and held.value))
     both = [each.value for each in (held, written.get("validation-target")) if each is not None]
-    put(told, "validation_files", held, text_list(both))
-    put(told, "patience", positive(written.get("max-num-checkpoint-not-improved")))
+    put(concepts, "validation_files", held, text_list(both))
+    put(concepts, "patience", positive(written.get("max-num-checkpoint-not-improved")))

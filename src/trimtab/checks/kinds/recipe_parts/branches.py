@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.place import Place
 from trimtab.checks.record import record
 from trimtab.checks.setting import Setting
@@ -47,63 +47,63 @@ class Branches:
         return Setting(key=path, value=value, place=Place(self.path), origin="default")
 
 
-def put_branches(told: Told, tree: Branches) -> None:
+def put_branches(concepts: Concepts, tree: Branches) -> None:
     """Tells the whole recipe."""
-    _put_data(told, tree)
-    _put_model(told, tree)
-    _put_adapter(told, tree)
-    _put_step(told, tree)
-    _put_optimizer(told, tree)
-    _put_schedule(told, tree)
-    _put_rest(told, tree)
+    _put_data(concepts, tree)
+    _put_model(concepts, tree)
+    _put_adapter(concepts, tree)
+    _put_step(concepts, tree)
+    _put_optimizer(concepts, tree)
+    _put_schedule(concepts, tree)
+    _put_rest(concepts, tree)
 
 
-def _put_data(told: Told, tree: Branches) -> None:
+def _put_data(concepts: Concepts, tree: Branches) -> None:
     data = tree.recipe.data
-    put(told, "task", tree.at("task"))
+    put(concepts, "task", tree.at("task"))
     files = [
         file for corpus in data.train for file in dict.fromkeys((corpus.pairs, corpus.source, corpus.target))
     ]
-    put(told, "corpora", tree.where("data.train", [file for file in files if isinstance(file, str)]))
-    put(told, "validation", tree.where("data.valid", bool(data.valid)))
+    put(concepts, "corpora", tree.where("data.train", [file for file in files if isinstance(file, str)]))
+    put(concepts, "validation", tree.where("data.valid", bool(data.valid)))
     facts = tree.recipe.facts
     if not (facts.reads_images and facts.one_target):
-        put(told, "sequence_length", tree.at("data.max_tokens"))
+        put(concepts, "sequence_length", tree.at("data.max_tokens"))
     if not facts.reads_images:
         if isinstance(data.tokenizer, SentencePieceTokenizer | ByteLevel):
-            put(told, "vocab_size", tree.at("data.tokenizer.vocabulary_size"))
-        put(told, "shared_vocabulary", tree.where("data.tokenizer", True))
-    put(told, "dataloader_workers", tree.at("data.workers"))
+            put(concepts, "vocab_size", tree.at("data.tokenizer.vocabulary_size"))
+        put(concepts, "shared_vocabulary", tree.where("data.tokenizer", True))
+    put(concepts, "dataloader_workers", tree.at("data.workers"))
 
 
-def _put_module(told: Told, tree: Branches, model: TransformersModel) -> None:
+def _put_module(concepts: Concepts, tree: Branches, model: TransformersModel) -> None:
     """What is known of a module of transformers: its own files say the rest."""
-    put(told, "from_scratch", tree.where("model", False))
-    put(told, "encoder_decoder", tree.where("model.kind", tree.recipe.facts.attends_to_source))
-    put(told, "hidden_size", tree.at("model.dim"))
-    put(told, "dropout", tree.at("model.dropout"))
-    put(told, "tied_embeddings", tree.at("model.tie_embeddings"))
+    put(concepts, "from_scratch", tree.where("model", False))
+    put(concepts, "encoder_decoder", tree.where("model.kind", tree.recipe.facts.attends_to_source))
+    put(concepts, "hidden_size", tree.at("model.dim"))
+    put(concepts, "dropout", tree.at("model.dropout"))
+    put(concepts, "tied_embeddings", tree.at("model.tie_embeddings"))
 
 
-def _put_model(told: Told, tree: Branches) -> None:
+def _put_model(concepts: Concepts, tree: Branches) -> None:
     model = tree.recipe.model
     if isinstance(model, TransformersModel):
-        _put_module(told, tree, model)
+        _put_module(concepts, tree, model)
         return
-    put(told, "from_scratch", tree.where("model", not tree.recipe.begins_trained))
+    put(concepts, "from_scratch", tree.where("model", not tree.recipe.begins_trained))
     if isinstance(model, XTransformersModel):
-        put(told, "encoder_decoder", tree.where("model.kind", model.has_encoder))
+        put(concepts, "encoder_decoder", tree.where("model.kind", model.has_encoder))
         for concept, key in (("hidden_size", "dim"), ("layers", "layers"), ("heads", "heads")):
-            put(told, concept, tree.at(f"model.{key}"))
-        put(told, "dropout", tree.at("model.dropout"))
-        put(told, "tied_embeddings", tree.at("model.tie_embeddings"))
+            put(concepts, concept, tree.at(f"model.{key}"))
+        put(concepts, "dropout", tree.at("model.dropout"))
+        put(concepts, "tied_embeddings", tree.at("model.tie_embeddings"))
         return
     if isinstance(model, DetectorModel | AutoencoderModel):
-        put(told, "dropout", tree.at("model.dropout"))
+        put(concepts, "dropout", tree.at("model.dropout"))
         return
     if isinstance(model, PretrainedModel):
-        put(told, "model_name", tree.at("model.path"))
-    put(told, "encoder_decoder", tree.where("model.kind", model.kind == "encoder_decoder"))
+        put(concepts, "model_name", tree.at("model.path"))
+    put(concepts, "encoder_decoder", tree.where("model.kind", model.kind == "encoder_decoder"))
     for concept, key in (
         ("hidden_size", "dim"),
         ("layers", "decoder_layers" if model.kind == "encoder_decoder" else "layers"),
@@ -113,59 +113,63 @@ def _put_model(told: Told, tree: Branches) -> None:
         ("dropout", "dropout"),
         ("attention_dropout", "attention_dropout"),
     ):
-        put(told, concept, tree.at(f"model.{key}"))
-    put(told, "norm", tree.where("model.norm", NORMS[model.norm]))
+        put(concepts, concept, tree.at(f"model.{key}"))
+    put(concepts, "norm", tree.where("model.norm", NORMS[model.norm]))
     put(
-        told,
+        concepts,
         "norm_placement",
         tree.where("model.norm_position", "pre" if model.norm_position in SUM_WITHOUT_NORM else "post"),
     )
-    put(told, "tied_embeddings", tree.where("model.tie_embeddings", model.tie_embeddings is not False))
+    put(concepts, "tied_embeddings", tree.where("model.tie_embeddings", model.tie_embeddings is not False))
 
 
-def _put_adapter(told: Told, tree: Branches) -> None:
+def _put_adapter(concepts: Concepts, tree: Branches) -> None:
     adapter = tree.recipe.adapter
     if adapter is None:
         if tree.recipe.begins_trained:
-            put(told, "adapter", tree.where("adapter", "none"))
+            put(concepts, "adapter", tree.where("adapter", "none"))
         return
     is_packed = adapter.quantize_base == "nf4"
-    put(told, "adapter", tree.where("adapter.kind", "qlora" if is_packed else "lora"))
-    put(told, "lora_rank", tree.at("adapter.rank"))
-    put(told, "lora_alpha", tree.where("adapter.alpha", adapter.alpha_used))
-    put(told, "lora_dropout", tree.at("adapter.dropout"))
+    put(concepts, "adapter", tree.where("adapter.kind", "qlora" if is_packed else "lora"))
+    put(concepts, "lora_rank", tree.at("adapter.rank"))
+    put(concepts, "lora_alpha", tree.where("adapter.alpha", adapter.alpha_used))
+    put(concepts, "lora_dropout", tree.at("adapter.dropout"))
     targets = ["all-linear"] if adapter.targets == "all_linear" else list(adapter.targets)
-    put(told, "lora_targets", tree.where("adapter.targets", targets))
-    put(told, "rslora", tree.at("adapter.rslora"))
-    put(told, "dora", tree.at("adapter.dora"))
-    put(told, "ensure_weight_tying", tree.where("adapter.embeddings", True))
+    put(concepts, "lora_targets", tree.where("adapter.targets", targets))
+    put(concepts, "rslora", tree.at("adapter.rslora"))
+    put(concepts, "dora", tree.at("adapter.dora"))
+    put(concepts, "ensure_weight_tying", tree.where("adapter.embeddings", True))
     is_trained = adapter.embeddings == "train"
-    put(told, "modules_to_save", tree.where("adapter.embeddings", ["embed_tokens"] if is_trained else []))
-    put(told, "frozen_embeddings", tree.where("adapter.embeddings", not is_trained))
+    put(concepts, "modules_to_save", tree.where("adapter.embeddings", ["embed_tokens"] if is_trained else []))
+    put(concepts, "frozen_embeddings", tree.where("adapter.embeddings", not is_trained))
     if is_packed:
-        put(told, "quantization_bits", tree.where("adapter.quantize_base", 4))
+        put(concepts, "quantization_bits", tree.where("adapter.quantize_base", 4))
 
 
-def _put_step(told: Told, tree: Branches) -> None:
+def _put_step(concepts: Concepts, tree: Branches) -> None:
     step = tree.recipe.step
-    put(told, "global_batch", tree.at("step.tokens_per_step"))
-    put(told, "micro_batch", tree.where("step.tokens_per_micro_batch", step.micro_batch_tokens))
+    put(concepts, "global_batch", tree.at("step.tokens_per_step"))
+    put(concepts, "micro_batch", tree.where("step.tokens_per_micro_batch", step.micro_batch_tokens))
     if not tree.recipe.facts.one_target:  # which counts examples: images or texts of any length
-        put(told, "batch_unit", tree.where("step.tokens_per_step", "tokens"))
-    put(told, "loss_normalization", tree.where("loss", "tokens"))
-    put(told, "packing", tree.where("step", True))
-    put(told, "packing_isolated", tree.where("step", True))
-    put(told, "autocast", tree.where("step.precision", AUTOCAST.get(step.precision)))
-    put(told, "weights_dtype", tree.where("step.precision", "bf16" if step.precision == "bf16" else "fp32"))
+        put(concepts, "batch_unit", tree.where("step.tokens_per_step", "tokens"))
+    put(concepts, "loss_normalization", tree.where("loss", "tokens"))
+    put(concepts, "packing", tree.where("step", True))
+    put(concepts, "packing_isolated", tree.where("step", True))
+    put(concepts, "autocast", tree.where("step.precision", AUTOCAST.get(step.precision)))
+    put(
+        concepts,
+        "weights_dtype",
+        tree.where("step.precision", "bf16" if step.precision == "bf16" else "fp32"),
+    )
     clips = {"global_norm": getattr(step.clip, "at", None), "off": 0.0}
     key = "step.clip.kind" if step.clip.kind == "off" else "step.clip.at"
-    put(told, "clip", tree.where(key, clips.get(step.clip.kind)))
-    put(told, "compile", tree.where("step.compile", {"on": True, "off": False}.get(step.compile)))
+    put(concepts, "clip", tree.where(key, clips.get(step.clip.kind)))
+    put(concepts, "compile", tree.where("step.compile", {"on": True, "off": False}.get(step.compile)))
 
 
-def _put_optimizer(told: Told, tree: Branches) -> None:
+def _put_optimizer(concepts: Concepts, tree: Branches) -> None:
     optimizer = tree.recipe.step.optimizer
-    put(told, "optimizer", tree.at("step.optimizer.kind"))
+    put(concepts, "optimizer", tree.at("step.optimizer.kind"))
     for concept, key in (
         ("learning_rate", "learning_rate"),
         ("weight_decay", "weight_decay"),
@@ -173,43 +177,43 @@ def _put_optimizer(told: Told, tree: Branches) -> None:
         ("clip_threshold", "clip_update"),
     ):
         if hasattr(optimizer, key):
-            put(told, concept, tree.at(f"step.optimizer.{key}"))
+            put(concepts, concept, tree.at(f"step.optimizer.{key}"))
     betas = getattr(optimizer, "betas", ())
     for concept, beta in zip(("beta1", "beta2"), betas, strict=False):
-        put(told, concept, tree.where("step.optimizer.betas", beta))
+        put(concepts, concept, tree.where("step.optimizer.betas", beta))
     if optimizer.kind == "adafactor":
-        put(told, "relative_step", tree.where("step.optimizer.kind", False))
+        put(concepts, "relative_step", tree.where("step.optimizer.kind", False))
 
 
-def _put_schedule(told: Told, tree: Branches) -> None:
+def _put_schedule(concepts: Concepts, tree: Branches) -> None:
     schedule = tree.recipe.step.schedule
     word = SCHEDULES.get(schedule.kind, schedule.kind)
     warmup: Duration | None = getattr(schedule, "warmup", None)
     if schedule.kind == "constant" and warmup is not None:
         word = "constant_with_warmup"
-    put(told, "schedule", tree.where("step.schedule.kind", word))
+    put(concepts, "schedule", tree.where("step.schedule.kind", word))
     if warmup is None and schedule.kind == "constant":
-        put(told, "warmup_steps", tree.where("step.schedule.warmup", 0))
-    _put_length(told, tree, "step.schedule.warmup", warmup, {"steps": "warmup_steps"})
+        put(concepts, "warmup_steps", tree.where("step.schedule.warmup", 0))
+    _put_length(concepts, tree, "step.schedule.warmup", warmup, {"steps": "warmup_steps"})
 
 
-def _put_rest(told: Told, tree: Branches) -> None:
+def _put_rest(concepts: Concepts, tree: Branches) -> None:
     recipe = tree.recipe
-    put(told, "label_smoothing", tree.at("loss.label_smoothing"))
-    put(told, "neftune_alpha", tree.at("step.neftune_alpha"))
-    _put_length(told, tree, "length", recipe.length, {"steps": "steps", "epochs": "epochs"})
-    put(told, "beam", tree.at("evaluate.beam"))
+    put(concepts, "label_smoothing", tree.at("loss.label_smoothing"))
+    put(concepts, "neftune_alpha", tree.at("step.neftune_alpha"))
+    _put_length(concepts, tree, "length", recipe.length, {"steps": "steps", "epochs": "epochs"})
+    put(concepts, "beam", tree.at("evaluate.beam"))
     for branch, every in (("evaluate", recipe.evaluate.every), ("checkpoint", recipe.checkpoint.every)):
         short = {"evaluate": "eval", "checkpoint": "save"}[branch]
         words = {"steps": "steps", "epochs": "epoch"}
-        put(told, f"{short}_strategy", tree.where(f"{branch}.every", words.get(every.unit)))
-        _put_length(told, tree, f"{branch}.every", every, {"steps": f"{short}_steps"})
-    put(told, "keep_checkpoints", tree.at("checkpoint.keep"))
-    put(told, "seed", tree.at("seed"))
+        put(concepts, f"{short}_strategy", tree.where(f"{branch}.every", words.get(every.unit)))
+        _put_length(concepts, tree, f"{branch}.every", every, {"steps": f"{short}_steps"})
+    put(concepts, "keep_checkpoints", tree.at("checkpoint.keep"))
+    put(concepts, "seed", tree.at("seed"))
 
 
 def _put_length(
-    told: Told, tree: Branches, path: str, length: Duration | None, concepts: Mapping[str, str]
+    concepts: Concepts, tree: Branches, path: str, length: Duration | None, names: Mapping[str, str]
 ) -> None:
-    if length is not None and length.unit in concepts:
-        put(told, concepts[length.unit], tree.where(path, length.count))
+    if length is not None and length.unit in names:
+        put(concepts, names[length.unit], tree.where(path, length.count))

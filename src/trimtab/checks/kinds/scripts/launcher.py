@@ -3,7 +3,7 @@
 from trimtab.checks.document import Call, Document, Entry
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.kinds.accelerate import accelerate_concepts
-from trimtab.checks.kinds.concept_map import Told, as_type, put
+from trimtab.checks.kinds.concept_map import Concepts, as_type, put
 from trimtab.checks.kinds.deepspeed import HOSTS, deepspeed_beside
 from trimtab.checks.kinds.kind import Surroundings
 from trimtab.checks.kinds.model_names import put_model_name
@@ -17,28 +17,28 @@ LAUNCHERS = frozenset({"accelerate-launch", "torchrun", "deepspeed"})
 PRECISIONS = {"no": "none", "fp16": "fp16", "bf16": "bf16"}
 
 
-def launcher_concepts(call: Call, document: Document, surroundings: Surroundings) -> Told:
+def launcher_concepts(call: Call, document: Document, surroundings: Surroundings) -> Concepts:
     """What the options of a launcher say, and the file that `--config_file` names beside the script."""
     if call.name == "accelerate-launch":
         return _accelerate(call, surroundings)
-    told: Told = {}
-    _put_processes(told, call)
+    concepts: Concepts = {}
+    _put_processes(concepts, call)
     if call.name == "deepspeed":
-        put(told, "deepspeed", Setting(key=call.name, value=True, place=call.place))
-    return told
+        put(concepts, "deepspeed", Setting(key=call.name, value=True, place=call.place))
+    return concepts
 
 
-def model_of_script(name: str, surroundings: Surroundings) -> Told:
+def model_of_script(name: str, surroundings: Surroundings) -> Concepts:
     """The family of the one model that a script beside the launch line loads by a name that is written in it."""
     plain = name.removeprefix("./")
     document = surroundings.beside(plain) if plain.endswith(".py") and "/" not in plain else None
     if document is None:
         return {}
-    told: Told = {}
+    concepts: Concepts = {}
     names = [positional(call, 0, "pretrained_model_name_or_path") for call in loads(document)]
     if names and None not in names:
-        put_model_name(told, agreeing(each for each in names if each is not None))
-    return from_beside({concept: each for concept, each in told.items() if concept == "model_family"})
+        put_model_name(concepts, agreeing(each for each in names if each is not None))
+    return from_beside({concept: each for concept, each in concepts.items() if concept == "model_family"})
 
 
 def launcher_options(call: Call) -> dict[str, Setting]:
@@ -47,39 +47,39 @@ def launcher_options(call: Call) -> dict[str, Setting]:
     return told_options(call, table, f"{call.name}.")
 
 
-def _accelerate(call: Call, surroundings: Surroundings) -> Told:
+def _accelerate(call: Call, surroundings: Surroundings) -> Concepts:
     options = launcher_options(call)
-    told = {**_file_beside(options.get("config_file"), surroundings)}
-    put(told, "devices", options.get("num_processes"))
+    concepts = {**_file_beside(options.get("config_file"), surroundings)}
+    put(concepts, "devices", options.get("num_processes"))
     precision = options.get("mixed_precision")
     if precision is not None and isinstance(precision.value, str):
-        put(told, "autocast", precision, PRECISIONS.get(precision.value))
-        put(told, "fp8", precision, True if precision.value == "fp8" else None)
+        put(concepts, "autocast", precision, PRECISIONS.get(precision.value))
+        put(concepts, "fp8", precision, True if precision.value == "fp8" else None)
     engine = options.get("use_deepspeed")
     if engine is not None and engine.value is True:
-        put(told, "deepspeed", engine)
-        told |= deepspeed_beside(options.get("deepspeed_config_file"), surroundings)
-    put(told, "zero_stage", options.get("zero_stage"))
+        put(concepts, "deepspeed", engine)
+        concepts |= deepspeed_beside(options.get("deepspeed_config_file"), surroundings)
+    put(concepts, "zero_stage", options.get("zero_stage"))
     for name in ("offload_optimizer_device", "offload_param_device"):
         moved = options.get(name)
         if moved is not None and str(moved.value).lower() in HOSTS:
-            put(told, "offload", moved, True)
-    put(told, "accumulation", options.get("gradient_accumulation_steps"))
-    put(told, "clip", options.get("gradient_clipping"))
+            put(concepts, "offload", moved, True)
+    put(concepts, "accumulation", options.get("gradient_accumulation_steps"))
+    put(concepts, "clip", options.get("gradient_clipping"))
     sharded, version = options.get("use_fsdp"), options.get("fsdp_version")
     if sharded is not None and sharded.value is True:
-        put(told, "fsdp", version or sharded, _digit(version) if version else 1)
-    return told
+        put(concepts, "fsdp", version or sharded, _digit(version) if version else 1)
+    return concepts
 
 
-def _file_beside(setting: Setting | None, surroundings: Surroundings) -> Told:
+def _file_beside(setting: Setting | None, surroundings: Surroundings) -> Concepts:
     name = setting.value if setting is not None else None
     plain = name.removeprefix("./") if isinstance(name, str) else ""
     document = surroundings.beside(plain) if plain and "/" not in plain else None
     return from_beside(accelerate_concepts(settings_of(document.entries.values()))) if document else {}
 
 
-def _put_processes(told: Told, call: Call) -> None:
+def _put_processes(concepts: Concepts, call: Call) -> None:
     """torchrun: processes of a node times nodes; deepspeed: `--num_gpus` of each node."""
     each = _number(call.arguments.get("nproc_per_node") or call.arguments.get("num_gpus"))
     nodes_entry = call.arguments.get("nnodes") or call.arguments.get("num_nodes")
@@ -88,7 +88,7 @@ def _put_processes(told: Told, call: Call) -> None:
     if each is None or nodes is None or entry is None or each < 1 or nodes < 1:
         return
     setting = next(iter(settings_of([entry], prefix=f"{call.name}.").values()), None)
-    put(told, "devices", setting, each * nodes)
+    put(concepts, "devices", setting, each * nodes)
 
 
 def _number(entry: Entry | None) -> int | None:

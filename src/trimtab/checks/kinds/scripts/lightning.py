@@ -3,7 +3,7 @@
 from typing import Final
 
 from trimtab.checks.document import Call, Document
-from trimtab.checks.kinds.concept_map import Told, positive, put
+from trimtab.checks.kinds.concept_map import Concepts, positive, put
 from trimtab.checks.kinds.scripts.calls import written_of
 
 PACKAGES: Final = frozenset({"lightning", "pytorch_lightning"})
@@ -27,26 +27,26 @@ def lightning_trainers(document: Document) -> list[Call]:
     return [call for call in document.calls if call.name == "Trainer" and _is_lightnings(call, document)]
 
 
-def lightning_concepts(document: Document) -> Told:
+def lightning_concepts(document: Document) -> Concepts:
     """What the one Trainer says; of several nothing, as each may train something else."""
-    calls, told = lightning_trainers(document), Told()
+    calls, concepts = lightning_trainers(document), Concepts()
     if len(calls) != 1:
-        return told
+        return concepts
     settings = written_of(calls[0], document).settings
     for concept, name in (("accumulation", "accumulate_grad_batches"), ("clip", "gradient_clip_val")):
-        put(told, concept, settings.get(name))
+        put(concepts, concept, settings.get(name))
     by_value = settings.get("gradient_clip_algorithm")
     if by_value is not None and by_value.value != "norm":
-        told.pop("clip", None)
+        concepts.pop("clip", None)
     # -1 and words such as `auto` leave it to the machine.
-    put(told, "devices", positive(settings.get("devices")))
-    put(told, "steps", positive(settings.get("max_steps")))
-    put(told, "epochs", positive(settings.get("max_epochs")) if "steps" not in told else None)
+    put(concepts, "devices", positive(settings.get("devices")))
+    put(concepts, "steps", positive(settings.get("max_steps")))
+    put(concepts, "epochs", positive(settings.get("max_epochs")) if "steps" not in concepts else None)
     precision = settings.get("precision")
     concept, word = PRECISIONS.get(str(precision.value), ("", "")) if precision is not None else ("", "")
     if concept:
-        put(told, concept, precision, word)
-    return told
+        put(concepts, concept, precision, word)
+    return concepts
 
 
 def _is_lightnings(call: Call, document: Document) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from trimtab.checks.description import Version
 from trimtab.checks.document import Call, Document
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.kinds.huggingface.loading import dtype_word
 from trimtab.checks.kinds.scripts.calls import agreeing, positional, written_of
 from trimtab.checks.setting import Setting
@@ -32,60 +32,60 @@ _DECODING = {
 AUTOCAST = {"no": "none", "fp16": "fp16", "bf16": "bf16"}
 
 
-def loop_concepts(document: Document, versions: Mapping[str, Version]) -> Told:
+def loop_concepts(document: Document, versions: Mapping[str, Version]) -> Concepts:
     """All that calls of a loop say, each where it is said once or twice the same."""
-    told: Told = {}
+    concepts: Concepts = {}
     for call in document.calls:
-        _put_recomputation(told, call, document, versions)
+        _put_recomputation(concepts, call, document, versions)
         if call.name == "compile" and call.qualifier in ("torch", "model"):
-            put(told, "compile", _at(call, True))
-    _put_schedule(told, document)
-    _put_decoding(told, document)
-    _put_loader(told, document)
-    _put_accelerator(told, document)
-    _put_autocast(told, document)
+            put(concepts, "compile", _at(call, True))
+    _put_schedule(concepts, document)
+    _put_decoding(concepts, document)
+    _put_loader(concepts, document)
+    _put_accelerator(concepts, document)
+    _put_autocast(concepts, document)
     clips = [call for call in document.calls if call.name == "clip_grad_norm_"]
     norms = [positional(call, 1, "max_norm") for call in clips]
-    put(told, "clip", agreeing(norm for norm in norms if norm) if None not in norms else None)
+    put(concepts, "clip", agreeing(norm for norm in norms if norm) if None not in norms else None)
     for call in document.calls:
         if call.name == "set_float32_matmul_precision":
             precision = positional(call, 0, "precision")
-            put(told, "tf32", precision, _TF32.get(str(precision.value)) if precision else None)
+            put(concepts, "tf32", precision, _TF32.get(str(precision.value)) if precision else None)
         elif call.name == "DataCollatorForCompletionOnlyLM":
-            put(told, "loss_on_prompt", _at(call, False))
+            put(concepts, "loss_on_prompt", _at(call, False))
         elif call.name == "CPUOffloadOptimizer":
-            put(told, "offload", _at(call, True))
+            put(concepts, "offload", _at(call, True))
         elif call.name == "DataCollatorWithFlattening":
-            put(told, "packing", _at(call, True))
-            put(told, "packing_isolated", _at(call, True))
-    return told
+            put(concepts, "packing", _at(call, True))
+            put(concepts, "packing_isolated", _at(call, True))
+    return concepts
 
 
 def _at(call: Call, value: object) -> Setting:
     return Setting(key=call.name, value=value, place=call.place)
 
 
-def _put_schedule(told: Told, document: Document) -> None:
+def _put_schedule(concepts: Concepts, document: Document) -> None:
     calls = [call for call in document.calls if call.name in SCHEDULES]
     if len(calls) != 1:
         return
     call = calls[0]
     word, warmup, length = SCHEDULES[call.name]
     named = positional(call, 0, "name") if call.name == "get_scheduler" else _at(call, word)
-    put(told, "schedule", named)
-    put(told, "warmup_steps", positional(call, warmup, "num_warmup_steps"))
-    put(told, "steps", positional(call, length, "num_training_steps"))
+    put(concepts, "schedule", named)
+    put(concepts, "warmup_steps", positional(call, warmup, "num_warmup_steps"))
+    put(concepts, "steps", positional(call, length, "num_training_steps"))
 
 
-def _put_decoding(told: Told, document: Document) -> None:
+def _put_decoding(concepts: Concepts, document: Document) -> None:
     calls = [call for call in document.calls if call.name in ("generate", "GenerationConfig")]
     for concept, name in _DECODING.items():
         said = [setting for call in calls if (setting := positional(call, 99, name)) is not None]
         hidden = any(name in call.arguments for call in calls) and not said
-        put(told, concept, None if hidden else agreeing(said))
+        put(concepts, concept, None if hidden else agreeing(said))
 
 
-def _put_loader(told: Told, document: Document) -> None:
+def _put_loader(concepts: Concepts, document: Document) -> None:
     """The loader that shuffles is the one for training, and so is one that is alone."""
     loaders = [call for call in document.calls if call.name == "DataLoader"]
     shuffled = [call for call in loaders if (mix := positional(call, 2, "shuffle")) and mix.value is True]
@@ -95,25 +95,25 @@ def _put_loader(told: Told, document: Document) -> None:
         return
     call = shuffled[0]
     size = positional(call, 1, "batch_size")
-    put(told, "micro_batch", size)
-    put(told, "batch_unit", size, "examples")
-    put(told, "dataloader_workers", positional(call, 99, "num_workers"))
-    put(told, "pin_memory", positional(call, 99, "pin_memory"))
+    put(concepts, "micro_batch", size)
+    put(concepts, "batch_unit", size, "examples")
+    put(concepts, "dataloader_workers", positional(call, 99, "num_workers"))
+    put(concepts, "pin_memory", positional(call, 99, "pin_memory"))
 
 
-def _put_accelerator(told: Told, document: Document) -> None:
+def _put_accelerator(concepts: Concepts, document: Document) -> None:
     calls = [call for call in document.calls if call.name == "Accelerator"]
     if len(calls) != 1 or "accelerate" not in document.imports:
         return
     written = written_of(calls[0], document)
-    put(told, "accumulation", written.settings.get("gradient_accumulation_steps"))
+    put(concepts, "accumulation", written.settings.get("gradient_accumulation_steps"))
     precision = written.settings.get("mixed_precision")
     if precision is not None and isinstance(precision.value, str):
-        put(told, "autocast", precision, AUTOCAST.get(precision.value))
-        put(told, "fp8", precision, True if precision.value == "fp8" else None)
+        put(concepts, "autocast", precision, AUTOCAST.get(precision.value))
+        put(concepts, "fp8", precision, True if precision.value == "fp8" else None)
 
 
-def _put_autocast(told: Told, document: Document) -> None:
+def _put_autocast(concepts: Concepts, document: Document) -> None:
     calls = [
         call
         for call in document.calls
@@ -131,27 +131,29 @@ def _put_autocast(told: Told, document: Document) -> None:
         if word not in ("fp16", "bf16"):
             return
         words.append(_at(call, word))
-    put(told, "autocast", agreeing(words))
+    put(concepts, "autocast", agreeing(words))
 
 
-def _put_recomputation(told: Told, call: Call, document: Document, versions: Mapping[str, Version]) -> None:
+def _put_recomputation(
+    concepts: Concepts, call: Call, document: Document, versions: Mapping[str, Version]
+) -> None:
     name = call.name
     if name in ("gradient_checkpointing_enable", "activation_checkpointing_enable"):
         kwargs = name.replace("_enable", "_kwargs")
         written = written_of(call, document)
-        put(told, "gradient_checkpointing", _at(call, True))
+        put(concepts, "gradient_checkpointing", _at(call, True))
         inner = written.settings.get(f"{kwargs}.use_reentrant")
-        put(told, "use_reentrant", inner)
+        put(concepts, "use_reentrant", inner)
         version = versions.get("transformers")
         if inner is None and not call.positional and version is not None:
             default = written.set_default("use_reentrant", version < (5,), unless=(kwargs,))
-            put(told, "use_reentrant", default)
+            put(concepts, "use_reentrant", default)
     elif (
         name in ("checkpoint", "checkpoint_sequential")
         and "checkpoint" in f"{call.qualifier}.{_from(document)}"
     ):
-        put(told, "gradient_checkpointing", _at(call, True))
-        put(told, "use_reentrant", positional(call, 99, "use_reentrant"))
+        put(concepts, "gradient_checkpointing", _at(call, True))
+        put(concepts, "use_reentrant", positional(call, 99, "use_reentrant"))
 
 
 def _from(document: Document) -> str:

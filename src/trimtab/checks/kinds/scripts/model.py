@@ -6,7 +6,7 @@ from typing import Any, cast
 from trimtab.checks.description import Version
 from trimtab.checks.document import Call, Document
 from trimtab.checks.keys.table import load_table
-from trimtab.checks.kinds.concept_map import Told, put, text_list
+from trimtab.checks.kinds.concept_map import Concepts, put, text_list
 from trimtab.checks.kinds.huggingface.adapter import adapter_concepts
 from trimtab.checks.kinds.huggingface.loading import put_loading, put_quantization
 from trimtab.checks.kinds.model_names import put_model_name
@@ -30,25 +30,25 @@ def is_model(qualifier: str) -> bool:
     return ("Model" in name or "For" in name) and not any(part in name for part in NO_MODELS)
 
 
-def loading_concepts(document: Document, versions: Mapping[str, Version]) -> Told:
+def loading_concepts(document: Document, versions: Mapping[str, Version]) -> Concepts:
     """Name, dtype, attention and quantization, where all models that are loaded agree."""
     calls = loads(document)
     each = [_load(call, document, versions) for call in calls]
-    told: Told = {}
+    concepts: Concepts = {}
     for concept in dict.fromkeys(name for one in each for name in one):
         said = [one[concept] for one in each if concept in one]
         setting = agreeing(said) if len(said) == len(each) else None
         if setting is not None:
-            told[concept] = setting
+            concepts[concept] = setting
     for call in document.calls:
         if call.name == "BitsAndBytesConfig":
-            put_quantization(told, written_of(call, document).settings)
+            put_quantization(concepts, written_of(call, document).settings)
         elif call.name == "from_config" and not calls and is_model(call.qualifier):
-            put(told, "from_scratch", Setting(key=call.name, value=True, place=call.place))
-    return told
+            put(concepts, "from_scratch", Setting(key=call.name, value=True, place=call.place))
+    return concepts
 
 
-def script_adapter(document: Document, versions: Mapping[str, Version]) -> Told:
+def script_adapter(document: Document, versions: Mapping[str, Version]) -> Concepts:
     """The adapter, where the script makes exactly one."""
     calls = adapter_calls(document)
     if len(calls) != 1:
@@ -56,9 +56,9 @@ def script_adapter(document: Document, versions: Mapping[str, Version]) -> Told:
     call = calls[0]
     method = ADAPTERS.get(call.name, "lora")
     written = written_of(call, document, load_table(f"peft_{method}", versions))
-    told = adapter_concepts(written, method)
-    put(told, "adapter", Setting(key=call.name, value=method, place=call.place))
-    return told
+    concepts = adapter_concepts(written, method)
+    put(concepts, "adapter", Setting(key=call.name, value=method, place=call.place))
+    return concepts
 
 
 def adapter_calls(document: Document) -> list[Call]:
@@ -82,28 +82,28 @@ def is_of_unsloth(call: Call, document: Document) -> bool:
     )
 
 
-def token_concepts(document: Document) -> Told:
+def token_concepts(document: Document) -> Concepts:
     """Tokens that the script adds, where all of them are written out."""
-    told: Told = {}
+    concepts: Concepts = {}
     calls = [call for call in document.calls if call.name in ("add_tokens", "add_special_tokens")]
     tokens: list[str] = []
     for call in calls:
         setting = positional(call, 0, "new_tokens" if call.name == "add_tokens" else "special_tokens_dict")
         added = _tokens(setting.value if setting else None)
         if added is None:
-            return told
+            return concepts
         tokens += added
     if calls:
         first = calls[0]
-        put(told, "added_tokens", Setting(key=first.name, value=tokens, place=first.place))
-    return told
+        put(concepts, "added_tokens", Setting(key=first.name, value=tokens, place=first.place))
+    return concepts
 
 
-def _load(call: Call, document: Document, versions: Mapping[str, Version]) -> Told:
-    told: Told = {}
-    put_model_name(told, positional(call, 0, "pretrained_model_name_or_path"))
-    if "model_name" not in told and "model_name" in call.arguments:
-        put_model_name(told, positional(call, 9, "model_name"))
+def _load(call: Call, document: Document, versions: Mapping[str, Version]) -> Concepts:
+    concepts: Concepts = {}
+    put_model_name(concepts, positional(call, 0, "pretrained_model_name_or_path"))
+    if "model_name" not in concepts and "model_name" in call.arguments:
+        put_model_name(concepts, positional(call, 9, "model_name"))
     is_of_transformers = "transformers" in document.imports and "unsloth" not in document.imports
     written = written_of(call, document)
     hidden = written.hidden & {"dtype", "torch_dtype", "quantization_config"}
@@ -114,9 +114,9 @@ def _load(call: Call, document: Document, versions: Mapping[str, Version]) -> To
         is_whole=written.is_whole and not hidden,
         prefix=written.prefix,
     )
-    put_loading(told, plain, versions, has_default=is_of_transformers)
-    put(told, "from_scratch", Setting(key=call.name, value=False, place=call.place))
-    return told
+    put_loading(concepts, plain, versions, has_default=is_of_transformers)
+    put(concepts, "from_scratch", Setting(key=call.name, value=False, place=call.place))
+    return concepts
 
 
 def _tokens(value: Any) -> list[str] | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from trimtab.checks.document import Call, Document
-from trimtab.checks.kinds.concept_map import Told, is_list, put
+from trimtab.checks.kinds.concept_map import Concepts, is_list, put
 from trimtab.checks.kinds.optimizer_names import take_apart
 from trimtab.checks.kinds.scripts.calls import positional, written_of
 from trimtab.checks.kinds.written import Written
@@ -51,50 +51,50 @@ def optimizer_calls(document: Document) -> list[Call]:
     return [call for call in document.calls if call.name in DEFAULTS and (call.positional or call.arguments)]
 
 
-def optimizer_concepts(document: Document) -> Told:
+def optimizer_concepts(document: Document) -> Concepts:
     """The optimizer, where the script makes exactly one."""
-    calls, told = optimizer_calls(document), Told()
+    calls, concepts = optimizer_calls(document), Concepts()
     if len(calls) != 1:
-        return told
+        return concepts
     call = calls[0]
     name = take_apart(call.name)
     if name is None:
-        return told
+        return concepts
     made = Setting(key=call.name, value=name.kind, place=call.place)
     kind = "adamw" if call.name in ("DeepSpeedCPUAdam", "FusedAdam") else name.kind
-    put(told, "optimizer", made, kind)
-    put(told, "optimizer_variant", made, call.name)
-    put(told, "optimizer_bits", made, name.bits)
-    put(told, "optimizer_paged", made, name.is_paged)
+    put(concepts, "optimizer", made, kind)
+    put(concepts, "optimizer_variant", made, call.name)
+    put(concepts, "optimizer_bits", made, name.bits)
+    put(concepts, "optimizer_paged", made, name.is_paged)
     # The first argument is what is trained, the second the rate.
     written = replace(written_of(call, document), is_whole=not call.has_rest and len(call.positional) <= 2)
-    _put_numbers(told, call, written, _own_defaults(call, document))
+    _put_numbers(concepts, call, written, _own_defaults(call, document))
     if name.kind == "adafactor":
-        _put_adafactor(told, call, written)
+        _put_adafactor(concepts, call, written)
     rounding = written.settings.get("bf16_stochastic_round")
-    put(told, "stochastic_rounding", rounding or made, rounding.value if rounding else False)
+    put(concepts, "stochastic_rounding", rounding or made, rounding.value if rounding else False)
     if "bf16_stochastic_round" in written.hidden or not written.is_whole or name.kind == "muon":
-        told.pop("stochastic_rounding")
-    return told
+        concepts.pop("stochastic_rounding")
+    return concepts
 
 
-def _put_numbers(told: Told, call: Call, written: Written, own: Mapping[str, Any]) -> None:
+def _put_numbers(concepts: Concepts, call: Call, written: Written, own: Mapping[str, Any]) -> None:
     """Numbers as written, else the constructor's `own`."""
 
     def number(name: str) -> Setting | None:
         return written.settings.get(name) or (written.set_default(name, own[name]) if name in own else None)
 
     by_position = len(call.positional) > 1
-    put(told, "learning_rate", positional(call, 1, "lr") if by_position else number("lr"))
+    put(concepts, "learning_rate", positional(call, 1, "lr") if by_position else number("lr"))
     if len(call.positional) > 2:
         return
-    put(told, "weight_decay", number("weight_decay"))
-    put(told, "epsilon", number("eps"))
+    put(concepts, "weight_decay", number("weight_decay"))
+    put(concepts, "epsilon", number("eps"))
     betas = number("betas")
     values: Any = betas.value if betas is not None else None
     if "betas" in DEFAULTS[call.name] and is_list(values) and len(values) >= 2:
-        put(told, "beta1", betas, values[0])
-        put(told, "beta2", betas, values[1])
+        put(concepts, "beta1", betas, values[0])
+        put(concepts, "beta2", betas, values[1])
 
 
 def _own_defaults(call: Call, document: Document) -> dict[str, Any]:
@@ -107,14 +107,14 @@ def _own_defaults(call: Call, document: Document) -> dict[str, Any]:
     return {name: value for name, value in own.items() if name not in ("eps", "weight_decay")}
 
 
-def _put_adafactor(told: Told, call: Call, written: Written) -> None:
+def _put_adafactor(concepts: Concepts, call: Call, written: Written) -> None:
     # The class of torch.optim has other arguments: only that of transformers has these.
     if "torch" in call.qualifier:
         return
     for concept in ("relative_step", "scale_parameter"):
-        put(told, concept, written.settings.get(concept) or written.set_default(concept, True))
+        put(concepts, concept, written.settings.get(concept) or written.set_default(concept, True))
     put(
-        told,
+        concepts,
         "clip_threshold",
         written.settings.get("clip_threshold") or written.set_default("clip_threshold", 1.0),
     )

@@ -1,7 +1,7 @@
 """A loop of the script's own: which model its optimizer steps, in what precision, and whether all of it is trained."""
 
 from trimtab.checks.document import Document
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.kinds.huggingface.loading import dtype_word
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import is_optimizer, root
@@ -18,16 +18,16 @@ _ADAPTING = (
 _HALVES = {"bfloat16": "bf16", "half": "fp16", "float": "fp32", "double": "fp64"}
 
 
-def own_loop_concepts(document: Document) -> Told:
+def own_loop_concepts(document: Document) -> Concepts:
     """Of the one model that an optimizer of the script is given whole: its adapter (none) and its dtype."""
-    flow, told = flow_of(document), Told()
+    flow, concepts = flow_of(document), Concepts()
     trained = trained_models(flow)
     if len(trained) != 1 or not flow.is_whole:
-        return told
+        return concepts
     event, model = trained[0]
     if any(True for _ in flow.named(*_ADAPTING)) or _is_frozen_in_part(flow):
-        return told
-    put(told, "adapter", Setting(key=event.name, value="none", place=event.place, origin="default"))
+        return concepts
+    put(concepts, "adapter", Setting(key=event.name, value="none", place=event.place, origin="default"))
     casts = [cast for cast in flow.named("to", *_HALVES) if root(cast.subject) is model]
     if any(
         block.kind in ("if", "else")
@@ -35,16 +35,16 @@ def own_loop_concepts(document: Document) -> Told:
         if _HALVES.get(cast.name) or _dtype_of(cast)
         for block in cast.path
     ):
-        return told  # an option decides
+        return concepts  # an option decides
     for default in flow.named("set_default_dtype"):
         word = _dtype_of(default)
         if word is not None and not default.path and default.index < model.index:
-            put(told, "weights_dtype", Setting(key=default.name, value=word, place=default.place))
+            put(concepts, "weights_dtype", Setting(key=default.name, value=word, place=default.place))
     for cast in casts:
         word = _HALVES.get(cast.name) or _dtype_of(cast)
         if word is not None:
-            put(told, "weights_dtype", Setting(key=cast.name, value=word, place=cast.place))
-    return told
+            put(concepts, "weights_dtype", Setting(key=cast.name, value=word, place=cast.place))
+    return concepts
 
 
 def trained_models(flow: Flow) -> list[tuple[Event, Value]]:

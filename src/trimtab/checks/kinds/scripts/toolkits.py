@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from trimtab.checks.description import Version
 from trimtab.checks.document import Call, Document
 from trimtab.checks.keys.table import load_table
-from trimtab.checks.kinds.concept_map import Told
+from trimtab.checks.kinds.concept_map import Concepts
 from trimtab.checks.kinds.huggingface.arguments import training_concepts
 from trimtab.checks.kinds.kind import Surroundings
 from trimtab.checks.kinds.model_names import put_model_name
@@ -27,7 +27,7 @@ def toolkit_of(call: Call) -> str:
     return "axolotl" if call.name == "axolotl" and trains and call.arguments else ""
 
 
-def toolkit_run(call: Call, document: Document, surroundings: Surroundings) -> tuple[Written, Told]:
+def toolkit_run(call: Call, document: Document, surroundings: Surroundings) -> tuple[Written, Concepts]:
     """The options as written, and what they say; of options over a file only what they say themselves."""
     toolkit = toolkit_of(call)
     table = load_table(toolkit, surroundings.versions)
@@ -40,35 +40,35 @@ def toolkit_run(call: Call, document: Document, surroundings: Surroundings) -> t
         is_whole=not call.has_rest and not is_over_file,
     )
     tell = _llamafactory if toolkit == "llamafactory" else _axolotl
-    told = tell(written, surroundings.versions)
+    concepts = tell(written, surroundings.versions)
     if not written.is_whole:
-        told = {concept: setting for concept, setting in told.items() if setting.is_written}
-    return written, told
+        concepts = {concept: setting for concept, setting in concepts.items() if setting.is_written}
+    return written, concepts
 
 
-def _llamafactory(written: Written, versions: Mapping[str, Version]) -> Told:
+def _llamafactory(written: Written, versions: Mapping[str, Version]) -> Concepts:
     from trimtab.checks.kinds.llamafactory_parts import adapter, data, machine
 
-    told = training_concepts(written, versions)
-    put_model_name(told, written.get("model_name_or_path"))
-    data.put_task(told, written)
-    machine.put_machine(told, written)
-    machine.put_optimizer_switches(told, written)
-    adapter.put_adapter(told, written)
-    data.put_data(told, written)
-    data.put_tokens(told, written)
-    return told
+    concepts = training_concepts(written, versions)
+    put_model_name(concepts, written.get("model_name_or_path"))
+    data.put_task(concepts, written)
+    machine.put_machine(concepts, written)
+    machine.put_optimizer_switches(concepts, written)
+    adapter.put_adapter(concepts, written)
+    data.put_data(concepts, written)
+    data.put_tokens(concepts, written)
+    return concepts
 
 
-def _axolotl(written: Written, versions: Mapping[str, Version]) -> Told:
+def _axolotl(written: Written, versions: Mapping[str, Version]) -> Concepts:
     from trimtab.checks.kinds.axolotl_parts import adapter, data, machine, training
 
-    told: Told = {}
-    put_model_name(told, written.get("base_model"))
-    data.put_task(told, written)
-    training.put_training(told, written)
-    machine.put_precision(told, written)
-    machine.put_machine(told, written)
-    adapter.put_adapter(told, written)
-    data.put_data(told, written, versions)
-    return told
+    concepts: Concepts = {}
+    put_model_name(concepts, written.get("base_model"))
+    data.put_task(concepts, written)
+    training.put_training(concepts, written)
+    machine.put_precision(concepts, written)
+    machine.put_machine(concepts, written)
+    adapter.put_adapter(concepts, written)
+    data.put_data(concepts, written, versions)
+    return concepts

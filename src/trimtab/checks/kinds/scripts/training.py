@@ -6,7 +6,7 @@ from dataclasses import replace
 from trimtab.checks.document import Call, Document
 from trimtab.checks.keys.table import load_table
 from trimtab.checks.keytable import KeyTable
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.kinds.deepspeed import deepspeed_named
 from trimtab.checks.kinds.huggingface.arguments import training_concepts
 from trimtab.checks.kinds.huggingface.trl_training import TASKS, put_trl
@@ -57,12 +57,12 @@ def table_of(call: Call, surroundings: Surroundings) -> KeyTable:
     return load_table(CLASSES[call.name][1], surroundings.versions)
 
 
-def trainer_concepts(call: Call, document: Document, surroundings: Surroundings) -> tuple[Told, Written]:
+def trainer_concepts(call: Call, document: Document, surroundings: Surroundings) -> tuple[Concepts, Written]:
     """What one configuration says."""
     written = written_of(call, document, table_of(call, surroundings))
-    told = training_concepts(written, surroundings.versions)
+    concepts = training_concepts(written, surroundings.versions)
     trainer = CLASSES[call.name][1].removeprefix("trl_") if CLASSES[call.name][0] == "trl" else ""
     if trainer:
-        put_trl(told, written, surroundings.versions, trainer)
-        put(told, "task", next(iter(written.settings.values()), None), TASKS.get(trainer))
-    return {**deepspeed_named(written.settings, surroundings), **told}, written
+        put_trl(concepts, written, surroundings.versions, trainer)
+        put(concepts, "task", next(iter(written.settings.values()), None), TASKS.get(trainer))
+    return {**deepspeed_named(written.settings, surroundings), **concepts}, written

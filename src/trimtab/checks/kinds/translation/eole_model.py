@@ -1,6 +1,6 @@
 """The block `model` of Eole: options of the whole, which win over what an encoder or decoder says by default."""
 
-from trimtab.checks.kinds.concept_map import Told, put
+from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.kinds.translation.training import positive
 from trimtab.checks.kinds.written import Written
 from trimtab.checks.setting import Setting
@@ -22,23 +22,23 @@ POSITIONS = {
 NORMS = {"standard": "layer_norm", "standardFP32": "layer_norm", "rms": "rms_norm", "gemma-rms": "rms_norm"}
 
 
-def put_model(told: Told, model: Written) -> None:
+def put_model(concepts: Concepts, model: Written) -> None:
     """Tells shape, positions, norms and embeddings; `model` has the keys of the block."""
     architecture = model.settings.get("architecture")
     name = str(architecture.value) if architecture is not None else "custom"
-    put(told, "task", architecture, TASKS.get(name))
-    put(told, "encoder_decoder", architecture, name != "transformer_lm" if name in TASKS else None)
-    put(told, "hidden_size", _of_side(model, "hidden_size", architecture, 512))
-    put(told, "layers", _of_side(model, "layers", architecture, 2))
-    put(told, "tied_embeddings", _tied(model))
+    put(concepts, "task", architecture, TASKS.get(name))
+    put(concepts, "encoder_decoder", architecture, name != "transformer_lm" if name in TASKS else None)
+    put(concepts, "hidden_size", _of_side(model, "hidden_size", architecture, 512))
+    put(concepts, "layers", _of_side(model, "layers", architecture, 2))
+    put(concepts, "tied_embeddings", _tied(model))
     if name not in ("transformer", "transformer_lm"):
         return
-    put(told, "heads", _of_side(model, "heads", architecture, 8))
-    put(told, "feed_forward", _of_side(model, "transformer_ff", architecture, 2048))
-    put(told, "kv_heads", positive(model.settings.get("heads_kv")))
+    put(concepts, "heads", _of_side(model, "heads", architecture, 8))
+    put(concepts, "feed_forward", _of_side(model, "transformer_ff", architecture, 2048))
+    put(concepts, "kv_heads", positive(model.settings.get("heads_kv")))
     norm = _of_side(model, "layer_norm", architecture, "standard")
-    put(told, "norm", norm, NORMS.get(str(norm and norm.value)))
-    put(told, "norm_placement", model.default("architecture", "pre"))
+    put(concepts, "norm", norm, NORMS.get(str(norm and norm.value)))
+    put(concepts, "norm_placement", model.default("architecture", "pre"))
     kind = next(
         (
             model.settings[key]
@@ -47,7 +47,7 @@ def put_model(told: Told, model: Written) -> None:
         ),
         model.default("embeddings.position_encoding_type", "SinusoidalInterleaved"),
     )
-    put(told, "positions", kind, "none" if kind.value is None else POSITIONS.get(str(kind.value)))
+    put(concepts, "positions", kind, "none" if kind.value is None else POSITIONS.get(str(kind.value)))
 
 
 def _of_side(model: Written, key: str, architecture: Setting | None, default: object) -> Setting | None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, cast
 
-from trimtab.checks.kinds.concept_map import Told, as_type, put, put_each
+from trimtab.checks.kinds.concept_map import Concepts, as_type, put, put_each
 from trimtab.checks.kinds.optimizer_names import take_apart
 from trimtab.checks.kinds.written import Written
 from trimtab.checks.setting import Setting
@@ -14,98 +14,98 @@ SCHEDULES = {"linear_warmup": "linear"}
 """Words of `concepts` for decay methods that have another name there."""
 
 
-def put_training(told: Told, written: Written) -> None:
+def put_training(concepts: Concepts, written: Written) -> None:
     """Tells all that the three tools share; `written` has their keys without a block's name."""
-    put_optimizer(told, written)
-    put_schedule(told, written)
-    put_batch(told, written)
-    put_checkpoints(told, written)
-    put_adapter(told, written)
-    put_each(told, written, {"label_smoothing": "label_smoothing", "dataloader_workers": "num_workers"})
-    put(told, "dropout", last_of(written.get("dropout")))
-    put(told, "attention_dropout", last_of(written.get("attention_dropout")))
+    put_optimizer(concepts, written)
+    put_schedule(concepts, written)
+    put_batch(concepts, written)
+    put_checkpoints(concepts, written)
+    put_adapter(concepts, written)
+    put_each(concepts, written, {"label_smoothing": "label_smoothing", "dataloader_workers": "num_workers"})
+    put(concepts, "dropout", last_of(written.get("dropout")))
+    put(concepts, "attention_dropout", last_of(written.get("attention_dropout")))
     recomputed = written.get("use_ckpting")
-    put(told, "gradient_checkpointing", recomputed, bool(recomputed and recomputed.value))
+    put(concepts, "gradient_checkpointing", recomputed, bool(recomputed and recomputed.value))
 
 
-def put_optimizer(told: Told, written: Written) -> None:
+def put_optimizer(concepts: Concepts, written: Written) -> None:
     """Tells the optimizer; all three begin with plain SGD at a rate of 1."""
     chosen = written.get("optim")
     name = take_apart(chosen.value) if chosen is not None and isinstance(chosen.value, str) else None
     if chosen is not None and name is not None:
-        put(told, "optimizer", chosen, name.kind)
-        put(told, "optimizer_variant", chosen)
-        put(told, "optimizer_bits", chosen, name.bits)
-        put(told, "optimizer_paged", chosen, name.is_paged)
-    put_each(told, written, {"learning_rate": "learning_rate", "clip": "max_grad_norm"})
+        put(concepts, "optimizer", chosen, name.kind)
+        put(concepts, "optimizer_variant", chosen)
+        put(concepts, "optimizer_bits", chosen, name.bits)
+        put(concepts, "optimizer_paged", chosen, name.is_paged)
+    put_each(concepts, written, {"learning_rate": "learning_rate", "clip": "max_grad_norm"})
     if name is not None and name.kind in ("adam", "adamw"):
-        put_each(told, written, {"beta1": "adam_beta1", "beta2": "adam_beta2"})
+        put_each(concepts, written, {"beta1": "adam_beta1", "beta2": "adam_beta2"})
 
 
-def put_schedule(told: Told, written: Written) -> None:
+def put_schedule(concepts: Concepts, written: Written) -> None:
     """Tells the decay method; where its warm-up is no rise, there is none."""
     method = written.get("decay_method")
     if method is None or not isinstance(method.value, str):
         return
-    put(told, "schedule", method, SCHEDULES.get(method.value, method.value))
+    put(concepts, "schedule", method, SCHEDULES.get(method.value, method.value))
     warmup = written.get("warmup_steps")
     if method.value in RISING:
-        put(told, "warmup_steps", warmup)
+        put(concepts, "warmup_steps", warmup)
     elif method.value != "rsqrt":
-        put(told, "warmup_steps", written.default("warmup_steps", 0))
+        put(concepts, "warmup_steps", written.default("warmup_steps", 0))
 
 
-def put_batch(told: Told, written: Written) -> None:
+def put_batch(concepts: Concepts, written: Written) -> None:
     """Tells how large a step is and how many there are."""
-    put_each(told, written, {"micro_batch": "batch_size", "steps": "train_steps"})
+    put_each(concepts, written, {"micro_batch": "batch_size", "steps": "train_steps"})
     unit, split = written.get("batch_type"), written.get("parallel_mode")
-    put(told, "batch_unit", unit, {"sents": "examples", "tokens": "tokens"}.get(str(unit and unit.value)))
-    put(told, "accumulation", last_of(written.get("accum_count")))
+    put(concepts, "batch_unit", unit, {"sents": "examples", "tokens": "tokens"}.get(str(unit and unit.value)))
+    put(concepts, "accumulation", last_of(written.get("accum_count")))
     if split is not None and split.value == "tensor_parallel":
-        put(told, "devices", split, 1)
+        put(concepts, "devices", split, 1)
     else:
-        put(told, "devices", written.get("world_size"))
+        put(concepts, "devices", written.get("world_size"))
 
 
-def put_checkpoints(told: Told, written: Written) -> None:
+def put_checkpoints(concepts: Concepts, written: Written) -> None:
     """Tells when it validates and saves; both are counted in steps."""
     for concept, key, strategy in (
         ("eval_steps", "valid_steps", "eval_strategy"),
         ("save_steps", "save_checkpoint_steps", "save_strategy"),
     ):
         setting = written.get(key)
-        put(told, concept, setting)
-        put(told, strategy, setting, "steps")
+        put(concepts, concept, setting)
+        put(concepts, strategy, setting, "steps")
     kept = written.get("keep_checkpoint")
     if kept is not None and isinstance(kept.value, int) and kept.value > 0:
-        put(told, "keep_checkpoints", kept)
+        put(concepts, "keep_checkpoints", kept)
 
 
-def put_adapter(told: Told, written: Written) -> None:
+def put_adapter(concepts: Concepts, written: Written) -> None:
     """Tells LoRA, which the presence of `lora_layers` turns on, and quantised base weights."""
     layers = written.get("lora_layers")
     if layers is None:
         return
-    put(told, "adapter", layers, "lora" if layers.value else "none")
+    put(concepts, "adapter", layers, "lora" if layers.value else "none")
     if layers.value:
-        put(told, "lora_targets", layers)
+        put(concepts, "lora_targets", layers)
         put_each(
-            told,
+            concepts,
             written,
             {"lora_rank": "lora_rank", "lora_alpha": "lora_alpha", "lora_dropout": "lora_dropout"},
         )
     quantized = written.get("quant_type")
     if quantized is not None and quantized.is_written:
         bits = {"bnb_8bit": 8, "bnb_FP4": 4, "bnb_NF4": 4, "awq_gemm": 4, "awq_gemv": 4}
-        put(told, "quantization_bits", quantized, bits.get(str(quantized.value)))
+        put(concepts, "quantization_bits", quantized, bits.get(str(quantized.value)))
 
 
-def put_scratch(told: Told, written: Written) -> None:
+def put_scratch(concepts: Concepts, written: Written) -> None:
     """Tells whether training begins with random weights: it does unless `train_from` names a checkpoint."""
     begun = written.get("train_from")
-    put(told, "from_scratch", begun, not (begun and begun.value))
+    put(concepts, "from_scratch", begun, not (begun and begun.value))
     if begun is not None and begun.value:
-        put(told, "model_name", begun)
+        put(concepts, "model_name", begun)
 
 
 def last_of(setting: Setting | None) -> Setting | None:

@@ -82,6 +82,8 @@ def follow(
     the `lines` only those in which something happens that a rule asks for. What it calls of files `beside` it is
     followed into them."""
     telling = None if lines is None else telling_lines(lines)
+    if telling == [] and lines is not None and _holds_modules(lines.text):
+        telling = _lines_with(lines, (".append(",))
     if telling == [] and lines is not None and not any(word in lines.text for word in _MOVES):
         return Flow()
     follower = Follower(spot)
@@ -107,8 +109,17 @@ def is_telling(text: str) -> bool:
 
 def telling_lines(lines: Lines) -> list[int]:
     """The numbers of the lines that have something a rule asks for, in order."""
+    return _lines_with(lines, _TELLING)
+
+
+def _holds_modules(text: str) -> bool:
+    """Whether a class of modules may fill a list of Python's."""
+    return "nn.Module)" in text and " = []" in text and "ModuleList" not in text
+
+
+def _lines_with(lines: Lines, words: tuple[str, ...]) -> list[int]:
     text, found = lines.text, set[int]()
-    for word in _TELLING:  # each by itself: ten times as fast as one regular expression of all
+    for word in words:  # each by itself: ten times as fast as one regular expression of all
         at = text.find(word)
         while at >= 0:
             found.add(lines.position(at)[0])

@@ -73,7 +73,8 @@ def _is_optimizer(value: Value) -> bool:
         return True
     if value.made in ("object", "class"):
         return False
-    return _called(value, "optim") or (value.label or value.name) in ("opt", "opt_g", "opt_d")
+    name = (value.label or value.name).rpartition(".")[2].lower()
+    return _called(value, "optim") or name in ("opt", "opt_g", "opt_d") or name.endswith("_opt")
 
 
 def is_schedule(value: Value | None) -> bool:
@@ -163,9 +164,30 @@ def is_periodic(block: Block) -> bool:
     if block.kind not in ("if", "else"):
         return False
     return any(
-        (each.made == "binary" and each.name == "%") or each.name == "sync_gradients" or is_counted(each)
+        (each.made == "binary" and each.name == "%")
+        or each.name == "sync_gradients"
+        or is_counted(each)
+        or is_asked(each)
         for each in walk(block.value)
     )
+
+
+def is_asked(test: Value) -> bool:
+    """Whether a test calls a method that is named for the turns that step, `is_update_step()`, or is given how many
+    micro-batches a step has."""
+    if test.made != "call" or test.last in ("max", "min", "int", "len"):
+        return False
+    is_given = any(each.made == "attribute" and each.name in _ACCUMULATIONS for each in test.args)
+    return is_given or test.last.strip("_").startswith(_OF_STEPS)
+
+
+_ACCUMULATIONS: Final = (
+    "gradient_accumulation_steps",
+    "accumulation_steps",
+    "accumulate_grad_batches",
+    "grad_accum_steps",
+)
+_OF_STEPS: Final = ("is_update_step", "is_optimizer_step", "should_step", "should_update", "is_grad_step")
 
 
 def is_counted(test: Value) -> bool:

@@ -101,7 +101,7 @@ def product_of(value: Value | None, *, depth: int = 0) -> Product | None:
         if value.name == "*":
             return Product(one.factors + other.factors, one.divisors + other.divisors)
         return Product(one.factors + other.divisors, one.divisors + other.factors)
-    if value.made == "call" and value.last in ("ceil", "floor", "int", "round") and value.args:
+    if value.made == "call" and value.last in ("ceil", "floor", "int", "float", "round") and value.args:
         return product_of(value.args[0], depth=depth + 1)
     if value.made in ("either", "object", "compare") or (
         value.made == "binary" and value.constant is UNKNOWN

@@ -1,0 +1,69 @@
+"""S171 averaged-weights-left-in-model"""
+
+from collections.abc import Iterator
+
+from trimtab.checks.code_text import may_say
+from trimtab.checks.description import Description
+from trimtab.checks.evidence import Maintainer
+from trimtab.checks.read.flow.loops import Loop, training_loops
+from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import root
+from trimtab.checks.read.flow.values import Event, Flow
+from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
+
+_SCRIPT = (
+    "import torch\nfrom diffusers.training_utils import EMAModel\nmodel = torch.nn.Linear(8, 2)\n"
+    "optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)\nema = EMAModel(model.parameters())\n"
+    "for epoch in range(10):\n    for x, y in loader:\n        optimizer.zero_grad()\n"
+    "        torch.nn.functional.cross_entropy(model(x), y).backward()\n        optimizer.step()\n"
+    "        ema.step(model.parameters())\n    ema.store(model.parameters())\n    ema.copy_to(model.parameters())\n"
+    "    validate(model)\n{restore}"
+)
+
+RULE = Rule(
+    code="S171",
+    name="averaged-weights-left-in-model",
+    severity="error",
+    message="`{name}.copy_to` puts the averaged weights into the model, and training continues from them",
+    why="An evaluation of averaged weights borrows the model: its own weights are stored first and restored behind. "
+    "Without `restore` the next step starts from the average, with an optimizer state of other weights.",
+    evidence=(
+        Maintainer(
+            "https://github.com/huggingface/diffusers/pull/7599",
+            "Adds the missing `ema_unet.restore(unet.parameters())` behind the validation.",
+        ),
+    ),
+    fix=Fix("call `{name}.restore(...)` after the evaluation"),
+    bad=Example("train.py", _SCRIPT.replace("{restore}", "")),
+    good=Example("train.py", _SCRIPT.replace("{restore}", "    ema.restore(model.parameters())\n")),
+    symptoms=(
+        "loss jumps after each validation with EMA",
+        "training gets worse after an evaluation of the averaged weights",
+        "EMA weights replace the model",
+    ),
+)
+
+
+def check(run: Description) -> Iterator[Diagnosis]:
+    """A `store` and `copy_to` of an average in the loop over batches or epochs, and nowhere a `restore`."""
+    if not may_say(run.document, ".copy_to("):
+        return
+    flow = flow_of(run.document)
+    if not flow.is_whole or any(True for _ in flow.named("restore")):
+        return
+    for loop in training_loops(flow):
+        copied = _left(flow, loop)
+        if copied is not None:
+            name = copied.subject.label if copied.subject is not None else ""
+            yield RULE.at(copied.place, name=name or "ema")
+            return
+
+
+def _left(flow: Flow, loop: Loop) -> Event | None:
+    around = {id(block) for block in loop.backward.path if block.kind in ("for", "while")}
+    for store in flow.named("store"):
+        for copy in flow.named("copy_to"):
+            is_pair = root(store.subject) is root(copy.subject) and store.path == copy.path
+            if is_pair and any(id(block) in around for block in copy.path):
+                return copy
+    return None
