@@ -27,7 +27,8 @@ from fit_recipes import CALIBRATING, RECIPES, RUNGS, prepared, recipe_file
 
 from trimtab.config.load import load_recipe
 from trimtab.fit.gpus import find_gpu, local_gpu
-from trimtab.fit.plan import plan_recipe, plan_run, run_of
+from trimtab.fit.plan import plan_recipe, plan_run
+from trimtab.fit.planned_run import run_of
 from trimtab.fit.speed import speed_of
 
 WARM_STEPS, MEASURED_STEPS, TIMED_STEPS = 3, 3, 5
@@ -333,7 +334,7 @@ def planned_anew(args):
     gpu = find_gpu("h200")
     with (
         tempfile.TemporaryDirectory() as place,
-        patch("trimtab.fit.plan.torch_casts_rms_norm", lambda: False),
+        patch("trimtab.fit.planned_run.torch_casts_rms_norm", lambda: False),
     ):
         prepared(Path(place), small=False)
         for name, arm in found["arms"].items():

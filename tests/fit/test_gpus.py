@@ -4,7 +4,6 @@ import subprocess
 import pytest
 
 from trimtab.errors import InputError
-from trimtab.fit import gpus
 from trimtab.fit.gpus import ALIASES, GPUS, described, find_gpu, local_gpu, of_memory
 from trimtab.fit.memory_size import GIB
 

@@ -14,8 +14,8 @@ from trimtab.config.model import ENCODER_DECODER_PRESETS, EncoderDecoderModel
 from trimtab.config.modular_model import ModularModel
 from trimtab.errors import InputError
 from trimtab.fit.native import names_of, native_shape, shape_of, with_adapter, with_frozen
-from trimtab.fit.plan import rounded_block, weight_bytes
 from trimtab.fit.vocabulary import Vocabulary
+from trimtab.fit.weight_memory import rounded_block, weight_bytes
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.four_bit import four_bit_maps

@@ -6,10 +6,11 @@ import pytest
 from tests.fit.planning import card, pairs_recipe, subject_of, text_recipe
 from trimtab.device import COMPILE_PAYS_FROM_MINUTES, COMPILE_PAYS_FROM_TARGETS
 from trimtab.device import wants_compile as as_the_run_chooses
-from trimtab.fit import plan as planning
+from trimtab.fit import planned_run
 from trimtab.fit.gpus import find_gpu
 from trimtab.fit.memory_size import MIB
-from trimtab.fit.plan import plan_recipe, wants_compile
+from trimtab.fit.plan import plan_recipe
+from trimtab.fit.planned_run import wants_compile
 from trimtab.fit.speed import speed_of
 
 H200 = find_gpu("h200")
@@ -70,8 +71,8 @@ def test_less_needs_less():
 
 
 def test_the_choice_to_compile_is_that_of_the_run():
-    assert planning.COMPILES_FROM_TARGETS == COMPILE_PAYS_FROM_TARGETS
-    assert planning.COMPILES_FROM_MINUTES == COMPILE_PAYS_FROM_MINUTES
+    assert planned_run.COMPILES_FROM_TARGETS == COMPILE_PAYS_FROM_TARGETS
+    assert planned_run.COMPILES_FROM_MINUTES == COMPILE_PAYS_FROM_MINUTES
     for length in (
         "10 steps",
         "900 steps",

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic_core import PydanticCustomError
 
-
 Group = TypeVar("Group", bound="Settings")
 
 
