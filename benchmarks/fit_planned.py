@@ -322,9 +322,8 @@ def compared(found):
 
 def evaluation_of(found):
     """The driver's bytes at the peak of an evaluation: what is reserved, and what CUDA had beside it before."""
-    told = found["evaluation"]
-    reserved = max((each["reserved"] for each in told.values() if isinstance(each, dict)), default=0)
-    reserved = told.get("reserved", reserved)  # of a result with one pass in place of an evaluation
+    told = found["evaluation"].values()  # numbers alone in a result with one pass in place of an evaluation
+    reserved = max((each["reserved"] for each in told if isinstance(each, dict)), default=0)
     return reserved and reserved + found["driver_in_use"] - found["reserved_then"]
 
 
