@@ -86,8 +86,11 @@ def not_planned(model: Model) -> InputError:
 def refuse_unplanned(model: Model) -> None:
     """Raises InputError for parts of layers whose memory was not measured: kinds that are named here, and every
     setting with another value than its default that is not in `PLANNED`."""
-    if not isinstance(model, EncoderDecoderModel | DecoderModel | EncoderModel):
-        return
+    match model:
+        case EncoderDecoderModel() | DecoderModel() | EncoderModel():
+            pass
+        case _:
+            return
     unplanned = (
         [f"norm_position: {model.norm_position}"] if model.norm_position in ("sandwich", "none") else []
     )
