@@ -1,12 +1,15 @@
-"""What `trimtab fit` plans beside what a GPU measures: 24 recipes, each in a process of its own for a few steps.
+"""What `trimtab fit` plans beside what a GPU measures: 36 recipes, each in a process of its own for a few steps.
 
-    python benchmarks/fit_planned.py --out results/fit_planned.json          # one GPU, under 8 minutes on an H200
+    python benchmarks/fit_planned.py --out results/fit_planned.json          # one GPU, under 9 minutes on an H200
     python benchmarks/fit_planned.py --tiny --out tiny.json                  # tries it on a CPU, with tiny sizes
+    python benchmarks/fit_planned.py --again --out results/fit_planned.json  # plans anew what was measured, on any CPU
 
 Measured are the peaks of allocated and reserved memory over steps after the first three, with the cache emptied and the
 peaks reset before them (a recorded step is recorded in the first of these), the driver's figure for the GPU, which
-nothing else may use meanwhile, and the peak of a copy of the model for an evaluation with one pass. Half of the
-recipes, drawn by the names alone, are for the constants of `trimtab/fit/constants.py`; the other half judges them.
+nothing else may use meanwhile, and the peaks of a whole evaluation after them: the loss of the validation set, and its
+translations. Half of the first 24 recipes, drawn by the names alone, are for the constants of
+`trimtab/fit/constants.py`; the other half and the 12 recipes with settings that save memory judge them. What the file
+already has is not measured again: where the time is over, start the same command once more.
 """
 
 import argparse
@@ -16,21 +19,26 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from fit_recipes import CALIBRATING, RECIPES, prepared, recipe_file
+from fit_recipes import CALIBRATING, RECIPES, RUNGS, prepared, recipe_file
 
 from trimtab.config.load import load_recipe
 from trimtab.fit.gpus import find_gpu, local_gpu
-from trimtab.fit.plan import plan_recipe, plan_run, run_of
+from trimtab.fit.plan import plan_recipe, plan_run
+from trimtab.fit.planned_run import run_of
 from trimtab.fit.speed import speed_of
 
 WARM_STEPS, MEASURED_STEPS, TIMED_STEPS = 3, 3, 5
 AHEAD = 3
 """Processes that import and read data while another one measures."""
-LEFT_S = 450.0
+LEFT_S = 480.0
 """Recipes that have not begun by then are left out, and named."""
+NAMES = [*RUNGS, *RECIPES]
+
+
 # What one process does
 
 
@@ -53,7 +61,10 @@ def one(name, folder, *, small):
     datasets = open_datasets(recipe, tokenizer_folder=folder / f"{os.getpid()}_tokenizer", progress=Silent())
     # First weights take a CPU up to a quarter of a minute, in which another recipe has the GPU.
     task = task_of(recipe)
-    model = untrained_model(task, task.resolve_sizes(recipe, datasets), datasets, device=torch.device("cpu"))
+    ready = []
+    if not recipe.model.drawn_on_gpu:
+        sized = task.resolve_sizes(recipe, datasets)
+        ready.append(untrained_model(task, sized, datasets, device=torch.device("cpu")))
     say("READY")
     sys.stdin.readline()
     found = planned(loaded)
@@ -63,9 +74,10 @@ def one(name, folder, *, small):
         torch.zeros(1, device="cuda")
         free, total = torch.cuda.mem_get_info()
         found["driver_at_first"] = total - free - torch.cuda.memory_reserved()
-    ready = [model]
-    del model  # a recipe in bf16 lets go of the first one
-    with patch("trimtab.build.untrained_model", lambda *_, device: ready.pop().to(device)):
+    if ready:  # a recipe in bf16 lets go of the first one
+        with patch("trimtab.build.untrained_model", lambda *_, device: ready.pop().to(device)):
+            parts = build(recipe, datasets)
+    else:
         parts = build(recipe, datasets)
     found["seconds_to_build"] = round(time.perf_counter() - begun, 2)
     steps = parts.stream.batches(0)
@@ -112,12 +124,8 @@ def measured(parts, steps, found):
     graphs = parts.stepper.graphs
     found["recordings"] = 0 if graphs is None else len(graphs.recordings)
     found["not_recorded"] = None if graphs is None else graphs.given_up
+    found["evaluation"] = evaluated(parts)
     if cuda:
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
-    evaluated(parts, packs[0][0])
-    if cuda:
-        found["evaluation"] = peaks()
         found["phases"] = phases(parts, packs[0][0])
 
 
@@ -135,15 +143,34 @@ def step(parts, steps, number):
     return {**shape, "micro_batches": len(packs)}
 
 
-def evaluated(parts, batch):
-    """The copy that an evaluation makes, and the loss of one micro-batch by it."""
+def evaluated(parts):
+    """A whole evaluation, as `training.validate` makes it: peaks of the copy, of the loss and of the rest."""
     import torch
 
-    from trimtab.step.precision import autocast
+    from trimtab.tasks.task import Moment
 
-    copy = parts.evaluation_model.copy().eval()
-    with torch.no_grad(), autocast(parts.precision, parts.device):
-        parts.stepper.objective.compute_loss(copy, batch)
+    cuda, told = torch.cuda.is_available(), {}
+
+    def note(name):
+        if cuda:
+            told[name] = peaks()
+            torch.cuda.reset_peak_memory_stats()
+
+    if cuda:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    parts.model.eval()
+    copy, own = parts.evaluation_model.copy().eval(), parts.task.validation
+    note("copy")
+    for valid in parts.datasets.valid.values():
+        began = time.perf_counter()
+        loss = own.loss_of(parts, copy, valid)
+        note("loss")
+        moment = Moment(loss=loss, started=began, first=True, share=0.5, input_matters=True)
+        own.scored(parts, copy, valid, moment)
+        note("scored")
+        told["seconds"] = round(time.perf_counter() - began, 2)
+    return told
 
 
 def phases(parts, batch):
@@ -205,7 +232,12 @@ def planned_again(parts, loaded):
     shape = plan_recipe(loaded.recipe, loaded.folder, gpu).run.shape
     run = run_of(parts.recipe, loaded.folder, gpu, shape)
     count = sum(parameter.numel() for parameter in parts.model.parameters())
-    return {**as_numbers(plan_run(run), gpu), "parameters_of_the_model": count}
+    return {
+        **as_numbers(plan_run(run), gpu),
+        "parameters_of_the_model": count,
+        "source_tokens_per_micro_batch": parts.recipe.step.source_tokens_per_micro_batch,
+        "compile": parts.recipe.step.compile,
+    }
 
 
 def as_numbers(plan, gpu):
@@ -282,8 +314,42 @@ def compared(found):
         told[key] = round(plan[key] / found["measured"][key] - 1, 4)
     if found.get("driver_in_use"):
         told["driver"] = round(plan["driver"] / found["driver_in_use"] - 1, 4)
+        if whole := evaluation_of(found):
+            told["evaluation"] = round(plan["evaluation"] / whole - 1, 4)
     told["speed"] = round(plan["tokens_per_second"] / found["tokens_per_second"] - 1, 3)
     return told
+
+
+def evaluation_of(found):
+    """The driver's bytes at the peak of an evaluation: what is reserved, and what CUDA had beside it before."""
+    told = found["evaluation"].values()  # numbers alone in a result with one pass in place of an evaluation
+    reserved = max((each["reserved"] for each in told if isinstance(each, dict)), default=0)
+    return reserved and reserved + found["driver_in_use"] - found["reserved_then"]
+
+
+def planned_anew(args):
+    """Plans of what a file says was measured, by the code as it is now, with the slots that the runs had."""
+    found = json.loads(Path(args.out).read_text())
+    gpu = find_gpu("h200")
+    with (
+        tempfile.TemporaryDirectory() as place,
+        patch("trimtab.fit.planned_run.torch_casts_rms_norm", lambda: False),
+    ):
+        prepared(Path(place), small=False)
+        for name, arm in found["arms"].items():
+            loaded = load_recipe(recipe_file(name, Path(place), small=False))
+            plan = plan_recipe(loaded.recipe, loaded.folder, gpu)
+            slots = replace(plan.run.slots, **arm["slots"], targets=arm["slots"]["target"])
+            arm["resolved"] |= as_numbers(plan_run(replace(plan.run, slots=slots)), gpu)
+            arm["planned_over_measured"] = compared(arm)
+            print(f"{name:<44}", arm["half"], arm["planned_over_measured"])
+    written(found, args.out)
+
+
+def written(result, out):
+    """Writes the file anew."""
+    Path(out).parent.mkdir(parents=True, exist_ok=True)
+    Path(out).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def main():
@@ -292,14 +358,22 @@ def main():
     )
     parser.add_argument("--out", default="fit_planned.json")
     parser.add_argument("--tiny", action="store_true", help="sizes for a CPU")
-    parser.add_argument("--only", nargs="+", choices=sorted(RECIPES), help="some of the recipes")
+    parser.add_argument("--only", nargs="+", choices=sorted(NAMES), help="some of the recipes")
+    parser.add_argument("--again", action="store_true", help="plan anew what is in the file")
+    parser.add_argument("--seconds", type=float, default=LEFT_S, help="after which no recipe begins")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
         one(args.one, args.folder, small=args.tiny)
-        return
-    sys.path.insert(0, str(Path(__file__).parent))
+    elif args.again:
+        planned_anew(args)
+    else:
+        measured_all(args)
+
+
+def measured_all(args):
+    """Each recipe that the file does not have yet, one after another."""
     import torch
     from record import about
 
@@ -307,26 +381,34 @@ def main():
     # Nothing in this process may open a context on the GPU, whose memory would be counted.
     result = {**about("planned and measured memory", torch.device("cpu")), "calibrating": CALIBRATING}
     result |= {"card": getattr(local_gpu(), "name", "CPU"), "arms": {}}
+    if Path(args.out).is_file():
+        result["arms"] = json.loads(Path(args.out).read_text())["arms"]
+    names = [
+        each for each in args.only or NAMES if result["arms"].get(each, {"error": "missing"}).get("error")
+    ]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         prepared(folder, small=args.tiny)
-        names = list(args.only or RECIPES)
         waiting = [(name, started(name, folder, args)) for name in names[:AHEAD]]
         for number in range(len(names)):
             name, process = waiting.pop(0)
-            late = time.perf_counter() - begun > LEFT_S
+            late = time.perf_counter() - begun > args.seconds
             if number + AHEAD < len(names) and not late:
                 following = names[number + AHEAD]
                 waiting.append((following, started(following, folder, args)))
-            found = finished(process)
-            found["half"] = "calibrating" if name in CALIBRATING else "judging"
-            found["planned_over_measured"] = compared(found)
-            result["arms"][name] = found
+            if late:
+                process.kill()
+                process.wait()
+            else:
+                found = finished(process)
+                found["half"] = "calibrating" if name in CALIBRATING else "judging"
+                found["planned_over_measured"] = compared(found)
+                result["arms"][name] = found
+                seconds = round(time.perf_counter() - begun, 1)
+                print(name, found["planned_over_measured"], found.get("error", ""), seconds, flush=True)
             result["seconds"] = round(time.perf_counter() - begun, 1)
-            result["left_out"] = [each for each in names if each not in result["arms"]]
-            Path(args.out).parent.mkdir(parents=True, exist_ok=True)
-            Path(args.out).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-            print(name, found["planned_over_measured"], found.get("error", ""), result["seconds"], flush=True)
+            result["left_out"] = [each for each in args.only or NAMES if each not in result["arms"]]
+            written(result, args.out)
             if not waiting:
                 break
 

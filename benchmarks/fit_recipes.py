@@ -1,4 +1,4 @@
-"""The 24 recipes of `fit_planned.py` and the files that they name: tokenizers, and settings of models."""
+"""The recipes of `fit_planned.py` and the files that they name: tokenizers, and settings of models."""
 
 import json
 import lzma
@@ -54,14 +54,26 @@ def text(tokens, *, model, longest=512, vocabulary=32000, compiled=False, record
     }
 
 
-def tuned(tokens, shape, *, rank=16, kv_heads, vocabulary, targets="all_linear", **more):
+def tuned(
+    tokens,
+    shape,
+    *,
+    rank=16,
+    kv_heads,
+    vocabulary,
+    targets="all_linear",
+    quantize="none",
+    dora=False,
+    **more,
+):
     """A pretrained model with LoRA; its weights are random here."""
     tree = text(tokens, model={"kind": "pretrained", "path": f"{shape}:{kv_heads}:{vocabulary}"}, **more)
     del tree["data"]["tokenizer"]
-    return {**tree, "adapter": {"kind": "lora", "rank": rank, "targets": targets}}
+    adapter = {"kind": "lora", "rank": rank, "targets": targets, "quantize_base": quantize, "dora": dora}
+    return {**tree, "adapter": adapter}
 
 
-def pairs(tokens, *, preset, longest=128, compiled=False, recorded=True, model=None, **given):
+def pairs(tokens, *, preset, longest=128, compiled=False, recorded=True, model=None, evaluate=None, **given):
     """A translator."""
     tree = text(tokens, model={}, longest=longest, compiled=compiled, recorded=recorded, step=given)
     tree["task"] = "translation"
@@ -69,6 +81,7 @@ def pairs(tokens, *, preset, longest=128, compiled=False, recorded=True, model=N
     tree["data"]["valid"] = {"pairs": "valid.tsv.xz", "source": 1, "target": 2}
     tree["data"]["tokenizer"] = {"kind": "sentencepiece", "path": "PIECES"}
     tree["model"] = {"kind": "encoder_decoder", "preset": preset, **(model or {})}
+    tree["evaluate"] = evaluate or {}
     return tree
 
 
@@ -115,13 +128,65 @@ RECIPES = {
 }
 CALIBRATING = sorted(random.Random(23).sample(sorted(RECIPES), len(RECIPES) // 2))
 """Drawn once, by the names alone, before anything was measured."""
+EIGHT = {"optimizer": {"kind": "adamw", "states": "8bit"}}
+LARGER = {"dim": 2560, "heads": 32, "head_size": 128, "kv_heads": 8, "layers": 18, "feed_forward": 9728}
+"""Of Qwen3-4B, with half of its layers."""
+RUNGS = {
+    "lm base, recompute block": text(16384, model={"preset": "base"}, step={"recompute": "block"}),
+    "lm base, recompute feed-forward, compiled": text(
+        16384, model={"preset": "base"}, compiled=True, step={"recompute": "feed_forward"}
+    ),
+    "lm base, 4-bit states": text(
+        8192, model={"preset": "base"}, step={"optimizer": {"kind": "adamw", "states": "4bit"}}
+    ),
+    "lm base, states on the host": text(
+        8192, model={"preset": "base"}, step={"offload": "optimizer_states"}, **PLAIN
+    ),
+    "lm big, released": text(
+        8192, model={"preset": "big"}, step={"gradients": "released", "recompute": "block"}, **PLAIN
+    ),
+    "lm big, bf16, 24-bit weights, 8-bit states": text(
+        4096,
+        model={"preset": "big", "init_on": "gpu"},
+        step={"precision": "bf16", "optimizer": {"kind": "adamw", "states": "8bit", "weights": "24bit"}},
+    ),
+    "lm 2b, bf16, released, 8-bit states": text(
+        4096,
+        model={**LARGER, "qk_norm": True, "init_on": "gpu"},
+        longest=1024,
+        vocabulary=151936,
+        step={"precision": "bf16", "gradients": "released", "recompute": "block", **EIGHT},
+        **PLAIN,
+    ),
+    "lm 2b, untied, bf16, released, no clipping": text(
+        4096,
+        model={**LARGER, "tie_embeddings": False, "init_on": "gpu"},
+        longest=1024,
+        vocabulary=151936,
+        step={
+            "precision": "bf16",
+            "gradients": "released",
+            "clip": {"kind": "off"},
+            "optimizer": {"kind": "stable_adamw", "states": "4bit"},
+        },
+        **PLAIN,
+    ),
+    "qlora 1b": tuned(4096, "1b", kv_heads=8, vocabulary=128256, quantize="nf4"),
+    "dora 1b, recompute block": tuned(
+        8192, "1b", kv_heads=8, vocabulary=128256, dora=True, step={"recompute": "block"}
+    ),
+    "mt base, beam 8": pairs(8192, preset="base", evaluate={"beam": 8, "lines": None}),
+    "mt big, 8-bit states, recompute block": pairs(16384, preset="big", recompute="block", **EIGHT),
+}
+"""Settings that save memory, and an evaluation with a wide beam: chosen after the constants were set, so that all of
+them judge."""
 
 
 def tiny(tree):
     """The same recipe in sizes that a CPU steps through in a second."""
     model = {**tree["model"]}
     if model["kind"] != "pretrained":
-        for key in ("preset", "dim", "heads", "kv_heads", "layers", "feed_forward"):
+        for key in ("preset", "dim", "heads", "head_size", "kv_heads", "layers", "feed_forward"):
             model.pop(key, None)
         model["preset"] = "tiny"
     step = {**tree["step"]}
@@ -130,12 +195,23 @@ def tiny(tree):
     data = {**tree["data"], "max_tokens": 32}
     if data.get("tokenizer", {}).get("kind") == "pretrained":
         data["tokenizer"] = {**data["tokenizer"], "vocabulary_size": 512}
-    return {**tree, "model": model, "step": step, "data": data}
+    few = {"text": "FEW.txt"} if "text" in data["valid"] else {**data["valid"], "pairs": "FEW.tsv"}
+    data["valid"] = few
+    return {
+        **tree,
+        "model": model,
+        "step": step,
+        "data": data,
+        "evaluate": {**tree.get("evaluate", {}), "lines": 4},
+    }
 
 
 def prepared(folder, *, small):
     """Files that the recipes name: a tokenizer of bytes, one of pieces, and the settings of pretrained models."""
     byte_tokenizer(folder / "bytes")
+    for name, written in {"english_valid.txt": "few.txt", "valid.tsv": "few.tsv"}.items():
+        with lzma.open(DATA / f"{name}.xz", "rt", encoding="utf-8") as file:
+            (folder / written).write_text("".join(next(file) for _ in range(12)), encoding="utf-8")
     out = folder / "pieces"
     lines = folder / "lines.txt"
     with lzma.open(DATA / "train.tsv.xz", "rt", encoding="utf-8") as file:
@@ -153,7 +229,7 @@ def prepared(folder, *, small):
         str(out),
     ]
     subprocess.run([*command, "--vocabulary-size", size], check=True)
-    for name, tree in RECIPES.items():
+    for name, tree in {**RECIPES, **RUNGS}.items():
         path = tree["model"].get("path")
         if path:
             shape, kv_heads, vocabulary = path.split(":")
@@ -190,11 +266,20 @@ def byte_tokenizer(folder):
 
 def recipe_file(name, folder, *, small):
     """The recipe as a file, its paths filled in."""
-    tree = tiny(RECIPES[name]) if small else RECIPES[name]
+    tree = {**RECIPES, **RUNGS}[name]
+    tree = tiny(tree) if small else tree
     written = name.replace(" ", "_").replace(",", "")
     if tree["model"]["kind"] == "pretrained":
         tree = {**tree, "model": {**tree["model"], "path": str(folder / written)}}
-    said = json.dumps(tree).replace('"TOKENIZER"', json.dumps(str(folder / "bytes")))
     path = folder / f"{written}.yaml"
-    path.write_text(said.replace('"PIECES"', json.dumps(str(folder / "pieces"))), encoding="utf-8")
+    path.write_text(with_paths(tree, folder), encoding="utf-8")
     return path
+
+
+def with_paths(tree, folder):
+    """A recipe as JSON, which is YAML, with the files of `prepared`."""
+    said = json.dumps(tree)
+    places = {"TOKENIZER": "bytes", "PIECES": "pieces", "FEW.txt": "few.txt", "FEW.tsv": "few.tsv"}
+    for name, file in places.items():
+        said = said.replace(json.dumps(name), json.dumps(str(folder / file)))
+    return said

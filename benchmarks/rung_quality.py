@@ -8,7 +8,8 @@ DATA is a folder with `train.txt.xz` and `dev.txt.xz`, or the same without `.xz`
 line between documents. Runs of one seed see the same steps in the same order. The floor is AdamW in float32 with three
 seeds; a setting is within the noise if its loss lies in the 95% interval for one more run of the floor (Student's t
 with two degrees of freedom, so a wide one). Runs share the card, a few at a time: speeds are of a card that is shared,
-losses and bytes are not touched by that. `PREDICTED` was written before the first run.
+losses and bytes are not touched by that. What the file already has is not trained again, so a second call finishes what
+the first had no time for. `PREDICTED` was written before the first run.
 """
 
 import argparse
@@ -228,6 +229,17 @@ def trained(runs, given, *, parallel, seconds):
     return found
 
 
+def trained_before(given):
+    """Runs with a loss in the file that is written again; it must be of the same size, length and floor."""
+    if given.out is None or not given.out.is_file():
+        return []
+    told = json.loads(given.out.read_text(encoding="utf-8"))
+    same = (told["size"], told["epochs"], told["floor_products"]) == (given.size, given.epochs, given.floor)
+    if not same:
+        sys.exit(f"{given.out}: is of another size, length or floor")
+    return [each for each in told["runs"] if each.get("loss") is not None]
+
+
 def verdicts(found):
     """Each rung beside the floor."""
     losses = [each["loss"] for each in found if each["rung"] == FLOOR and each.get("loss") is not None]
@@ -289,12 +301,16 @@ def main():
     if given.data is None:
         parser.error("DATA is missing")
     began = time.perf_counter()
+    known = trained_before(given)
+    missing = [
+        run for run in runs_of(given.only) if run not in {(each["rung"], each["seed"]) for each in known}
+    ]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         prepared(given.data, folder, size=given.size)
         task = {"folder": name, "size": given.size, "epochs": given.epochs, "floor": given.floor}
         left = given.seconds - (time.perf_counter() - began)
-        found = trained(runs_of(given.only), task, parallel=given.parallel, seconds=left)
+        found = known + trained(missing, task, parallel=given.parallel, seconds=left)
     floor, rows = verdicts(found)
     result = {**about(), "size": given.size, "epochs": given.epochs, "floor_products": given.floor}
     result |= {"floor": floor, "rungs": rows, "runs": found}

@@ -48,6 +48,7 @@ from trimtab.training.preflight.memory import (
     measured_memory,
     model_does_not_fit,
     planned_memory,
+    release_cached_memory,
 )
 from trimtab.training.preflight.ranks import check_same_on_all
 from trimtab.training.rates import rate_jumps
@@ -424,6 +425,7 @@ def built(recipe: Recipe, datasets: Datasets, ranks: Ranks = ONE_RANK) -> Parts:
 def run_preflight(parts: Parts, recorder: Recorder) -> None:
     """Checks data and model before the first step, see `report_checks`."""
     report_checks(preflight(parts), recorder)
+    release_cached_memory(parts.device)
 
 
 def report_checks(found: Iterable[Finding], recorder: Recorder) -> None:

@@ -2,7 +2,8 @@ import pytest
 from pydantic import ValidationError
 
 from trimtab.config.optimizers import Adafactor
-from trimtab.config.settings import default_kinds
+from trimtab.config.run import Recipe
+from trimtab.config.settings import Settings, default_kinds
 from trimtab.config.step import ClipGlobalNorm, StepConfig
 
 
@@ -37,3 +38,17 @@ def test_settings_cannot_be_changed_and_know_no_other_keys():
         ClipGlobalNorm().at = 2.0
     with pytest.raises(ValidationError):
         ClipGlobalNorm.model_validate({"above": 1})
+
+
+def test_defaults_that_are_not_validated_are_what_validation_makes_of_nothing():
+    groups, seen = [Recipe, *Settings.__subclasses__()], 0
+    while groups:
+        group = groups.pop()
+        groups += group.__subclasses__()
+        for field in group.model_fields.values():
+            default = field.default
+            if isinstance(default, Settings):
+                seen += 1
+                assert default == type(default)(), (group, default)
+                assert type(default).model_validate(default.model_dump()) == default, (group, default)
+    assert seen > 20

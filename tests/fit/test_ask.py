@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fit.planning import card, text_recipe
+from tests.fit.planning import card, subject_of, text_recipe
 from tests.pretrained_folder import SIZES, pretrained_folder
 from trimtab.errors import InputError
 from trimtab.fit import ask
@@ -138,3 +138,14 @@ def test_a_model_beside_a_model_is_refused(tmp_path):
     with pytest.raises(InputError, match="replaces the model of a recipe"):
         ask.open_subject(folder, model=folder)
     assert Path("model") != folder
+
+
+def test_more_processes_than_a_step_has_work_for_are_refused_with_a_number_that_works():
+    subject = subject_of(text_recipe())
+    with pytest.raises(InputError) as raised:
+        ask.answer_on(subject, find_gpu("h100"), ranks=65536)
+    (problem,) = raised.value.problems
+    assert "1 to 64" in problem.allowed
+    assert ask.answer_on(subject, find_gpu("h100"), ranks=64).plan.run.ranks == 64
+    with pytest.raises(InputError):
+        ask.answers_on_all(subject, ranks=65)

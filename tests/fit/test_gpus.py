@@ -1,9 +1,9 @@
+import shutil
 import subprocess
 
 import pytest
 
 from trimtab.errors import InputError
-from trimtab.fit import gpus
 from trimtab.fit.gpus import ALIASES, GPUS, described, find_gpu, local_gpu, of_memory
 from trimtab.fit.memory_size import GIB
 
@@ -52,9 +52,9 @@ def test_a_card_of_which_only_the_memory_is_known_has_the_speed_of_the_nearest()
     ],
 )
 def test_the_local_card_is_what_its_driver_says(monkeypatch, said, rates_of):
-    monkeypatch.setattr(gpus.shutil, "which", lambda _: "nvidia-smi")
+    monkeypatch.setattr(shutil, "which", lambda _: "nvidia-smi")
     done = subprocess.CompletedProcess([], 0, said, "")
-    monkeypatch.setattr(gpus.subprocess, "run", lambda *_, **__: done)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
     found, known = local_gpu(), find_gpu(rates_of)
     assert found is not None
     assert found.teraflops == known.teraflops
@@ -63,22 +63,22 @@ def test_the_local_card_is_what_its_driver_says(monkeypatch, said, rates_of):
 
 @pytest.mark.parametrize("said", ["", "No devices were found", "a, b", "NVIDIA X, [N/A], 9.0"])
 def test_a_driver_that_says_nothing_useful_means_no_card(monkeypatch, said):
-    monkeypatch.setattr(gpus.shutil, "which", lambda _: "nvidia-smi")
+    monkeypatch.setattr(shutil, "which", lambda _: "nvidia-smi")
     done = subprocess.CompletedProcess([], 0, said, "")
-    monkeypatch.setattr(gpus.subprocess, "run", lambda *_, **__: done)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
     assert local_gpu() is None
 
 
 def test_a_driver_that_hangs_or_fails_means_no_card(monkeypatch):
-    monkeypatch.setattr(gpus.shutil, "which", lambda _: "nvidia-smi")
+    monkeypatch.setattr(shutil, "which", lambda _: "nvidia-smi")
     for error in (subprocess.TimeoutExpired([], 5), subprocess.CalledProcessError(9, []), OSError()):
 
         def fail(*_, error=error, **__):
             raise error
 
-        monkeypatch.setattr(gpus.subprocess, "run", fail)
+        monkeypatch.setattr(subprocess, "run", fail)
         assert local_gpu() is None
-    monkeypatch.setattr(gpus.shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     assert local_gpu() is None
 
 

@@ -14,8 +14,8 @@ from trimtab.config.model import ENCODER_DECODER_PRESETS, EncoderDecoderModel
 from trimtab.config.modular_model import ModularModel
 from trimtab.errors import InputError
 from trimtab.fit.native import names_of, native_shape, shape_of, with_adapter, with_frozen
-from trimtab.fit.plan import rounded_block, weight_bytes
 from trimtab.fit.vocabulary import Vocabulary
+from trimtab.fit.weight_memory import rounded_block, weight_bytes
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.four_bit import four_bit_maps
@@ -271,3 +271,16 @@ def test_combined_positions_are_counted_each():
     built = EncoderDecoder(model, num_ids=1000, max_positions=64, seed=1)
     shape = shape_of(model, Vocabulary(1000, 1000), max_tokens=64)
     assert shape.parameters == built.num_parameters()
+
+
+def test_a_setting_that_the_planner_does_not_read_is_refused_by_name_unless_it_has_its_default():
+    class Newer(DecoderModel):
+        memory_tokens: int = 0
+
+    vocabulary = Vocabulary(100, 100)
+    plain, newer = Newer(preset="tiny"), Newer(preset="tiny", memory_tokens=4)
+    assert shape_of(plain, vocabulary, max_tokens=64) == shape_of(
+        DecoderModel(preset="tiny"), vocabulary, max_tokens=64
+    )
+    with pytest.raises(InputError, match="memory_tokens"):
+        shape_of(newer, vocabulary, max_tokens=64)

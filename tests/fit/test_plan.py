@@ -4,12 +4,9 @@ from pathlib import Path
 import pytest
 
 from tests.fit.planning import card, pairs_recipe, subject_of, text_recipe
-from trimtab.device import COMPILE_PAYS_FROM_MINUTES, COMPILE_PAYS_FROM_TARGETS
-from trimtab.device import wants_compile as as_the_run_chooses
-from trimtab.fit import plan as planning
 from trimtab.fit.gpus import find_gpu
 from trimtab.fit.memory_size import MIB
-from trimtab.fit.plan import plan_recipe, wants_compile
+from trimtab.fit.plan import plan_recipe
 from trimtab.fit.speed import speed_of
 
 H200 = find_gpu("h200")
@@ -67,22 +64,6 @@ def test_less_needs_less():
         {"data__tokenizer": {"kind": "bytes"}},
     ):
         assert planned(text_recipe(**change)).allocated < whole.allocated, change
-
-
-def test_the_choice_to_compile_is_that_of_the_run():
-    assert planning.COMPILES_FROM_TARGETS == COMPILE_PAYS_FROM_TARGETS
-    assert planning.COMPILES_FROM_MINUTES == COMPILE_PAYS_FROM_MINUTES
-    for length in (
-        "10 steps",
-        "900 steps",
-        "1000 steps",
-        "2 minutes",
-        "3 minutes",
-        "29M tokens",
-        "31M tokens",
-    ):
-        recipe = text_recipe(length=length)
-        assert wants_compile(recipe) == as_the_run_chooses(recipe, targets_per_epoch=1.0)
 
 
 def test_old_cards_multiply_float16_and_copy_no_residual_in_bfloat16():

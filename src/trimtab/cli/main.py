@@ -1,4 +1,4 @@
-"""The entry point of the command line. `check`, `explain` and `fit` bypass typer, whose import is slow."""
+"""The entry point of the command line. `check`, `explain`, `fit` and `--version` bypass typer, whose import is slow."""
 
 import os
 import sys
@@ -22,6 +22,11 @@ def main() -> None:
 
 def _command() -> int:
     _open_what_is_closed()
+    if sys.argv[1:] == ["--version"]:
+        from trimtab import __version__
+        from trimtab.cli.shell import outcome
+
+        return outcome(lambda: print(f"trimtab {__version__}") or 0)
     if sys.argv[1:2] == ["check"]:
         import gc
 

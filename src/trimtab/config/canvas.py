@@ -45,7 +45,7 @@ class CanvasConfig(Settings):
     """`grey` reads images without their colors; the model sees three equal channels either way."""
     max_pixels: int = Field(default=100_000_000, ge=256, le=2_000_000_000)
     """Images with more pixels are refused before they are decompressed."""
-    augment: BoxAugmentation | None = BoxAugmentation()
+    augment: BoxAugmentation | None = BoxAugmentation.defaults()
     """Random changes of training images; null for none."""
 
     @model_validator(mode="after")

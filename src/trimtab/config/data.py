@@ -60,7 +60,7 @@ class DataConfig(Settings):
     4}}]`."""
     valid: dict[str, ValidFiles] = Field(default={})
     """One validation set, or several by name."""
-    tokenizer: Tokenizer = SentencePieceTokenizer()
+    tokenizer: Tokenizer = SentencePieceTokenizer.defaults()
     """How text becomes ids: on both sides, or on the target side only if `source_tokenizer` is set."""
     source_tokenizer: SentencePieceTokenizer | None = None
     """A separate vocabulary for the source, for languages in different scripts. Each tokenizer is then trained on the

@@ -108,7 +108,7 @@ class DiffusionModel(ModelSettings):
     """Of the feed-forward blocks."""
     bias: bool = True
     """Biases in the linear maps of attention and feed-forward blocks."""
-    sampling: Sampling = Sampling()
+    sampling: Sampling = Sampling.defaults()
     """How images are sampled in evaluations, and by default later."""
 
     @model_validator(mode="before")

@@ -54,7 +54,7 @@ class ImageConfig(Settings):
     """The color channels that the model gets."""
     max_pixels: int = Field(default=50_000_000, ge=256, le=2_000_000_000)
     """Images with more pixels are refused before they are decompressed."""
-    augment: Augmentation | None = Augmentation()
+    augment: Augmentation | None = Augmentation.defaults()
     """Random changes of training images; null for none."""
 
     @property

@@ -105,7 +105,7 @@ class EvaluateConfig(Settings):
     """Translate at most this many lines of each set, spread evenly; null translates all."""
     samples: int = Field(default=5, ge=0, le=100)
     """Number of lines of the first set whose translations go to `samples.jsonl`."""
-    best: Best = Best()
+    best: Best = Best.defaults()
     """How to choose the best checkpoint."""
     weights: Weights = "raw"
     """Which weights to evaluate, and what `RUN`, `RUN@last` and `RUN@500` mean: the trained weights, or their moving
@@ -170,19 +170,19 @@ class Recipe(Settings):
     a last layer that is to be replaced, or the upper layers of an encoder before it is fine-tuned on few examples
     (Zhang et al. 2021, arXiv 2006.05987, section 5). They are those that the model would have without trained weights,
     and follow from `seed`. Not with `adapter`, which keeps the model as it is."""
-    loss: LossConfig = LossConfig()
+    loss: LossConfig = LossConfig.defaults()
     """The loss to minimize."""
-    step: StepConfig = StepConfig()
+    step: StepConfig = StepConfig.defaults()
     """How one update works."""
-    parallel: Parallel = DataParallel()
+    parallel: Parallel = DataParallel.defaults()
     """How several processes, started by torchrun, train together; no effect with one process."""
-    guard: GuardConfig = GuardConfig()
+    guard: GuardConfig = GuardConfig.defaults()
     """Which steps to skip, and what to do if there are many."""
     length: Duration
     """How long to train."""
-    evaluate: EvaluateConfig = EvaluateConfig()
+    evaluate: EvaluateConfig = EvaluateConfig.defaults()
     """When and how the validation sets are scored."""
-    checkpoint: CheckpointConfig = CheckpointConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig.defaults()
     """When the run is saved."""
     export: tuple[ExportTarget, ...] = ()
     """Formats to export to later, such as `[ctranslate2]`: trimtab refuses a recipe that could not be exported to them

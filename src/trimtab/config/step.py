@@ -140,12 +140,12 @@ class StepConfig(Settings):
     """`optimizer_states` keeps the moments of AdamW in host memory and brings those of one tensor after another to the
     GPU for its update. The updates are bit-identical; steps are slower by what the copies take. They are not recorded
     (`cuda_graph`)."""
-    optimizer: Optimizer = AdamW()
+    optimizer: Optimizer = AdamW.defaults()
     """How a gradient becomes an update."""
-    schedule: Schedule = LinearWarmup()
+    schedule: Schedule = LinearWarmup.defaults()
     """How the learning rate changes over the run. A default warmup that is longer than the run becomes a twentieth of
     it (for `noam`, whose peak depends on the warmup, it is an error)."""
-    clip: Clip = ClipGlobalNorm()
+    clip: Clip = ClipGlobalNorm.defaults()
     """How large gradients are clipped."""
     weight_clip: float | None = Field(default=None, ge=1)
     """After each update, limits the weights of a matrix to this many times its largest initial weight (arXiv

@@ -18,7 +18,8 @@ from trimtab.config.transformers_model import TransformersModel
 from trimtab.config.x_transformers_model import XTransformersModel
 from trimtab.fit.constants import PROPOSED_SHARE
 from trimtab.fit.gpus import Gpu
-from trimtab.fit.plan import Plan, plan_run, run_of, wants_compile
+from trimtab.fit.plan import Plan, plan_run
+from trimtab.fit.planned_run import run_of, wants_compile
 from trimtab.fit.shape import Shape
 from trimtab.fit.sharded import trains_on
 from trimtab.fit.speed import speed_of

@@ -1,7 +1,5 @@
 """GPUs by name: memory, rate and bandwidth, as a plan needs them; and the one in this machine."""
 
-import shutil
-import subprocess
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -121,9 +119,13 @@ def local_gpu() -> Gpu | None:
 
     A card that is not in the table has the rates of the nearest one by memory, which only speeds are estimated from.
     """
+    import shutil
+
     program = shutil.which("nvidia-smi")
     if program is None:
         return None
+    import subprocess
+
     asked = [program, "--query-gpu=name,memory.total,compute_cap", "--format=csv,noheader,nounits"]
     try:
         told = subprocess.run(asked, capture_output=True, text=True, timeout=NVIDIA_SMI_S, check=True).stdout

@@ -27,6 +27,15 @@ ROWS = 64
 """Vocabularies and positions are rounded up to a multiple of this."""
 GATED = ("swiglu", "geglu")
 TABLES = ("embedding", "output", "position")
+SIZES = ("dim", "heads", "kv_heads", "head_size", "layers", "feed_forward")
+OF_SIDES = tuple(f"{side}_{size}" for side in ("encoder", "decoder") for size in SIZES)
+PARTS = ("dropout", "attention_dropout", "positions", "decoder_positions", "norm", "norm_position", "qk_norm")
+MORE_PARTS = ("activation", "bias", "tie_embeddings", "residual", "embeddings")
+ROUTES = ("encoder_components", "decoder_components", "directions", "mean_over")
+ROTATION = ("rope_theta", "rope_scaling", "norm_epsilon", "prefix", "mup_base_dim", "absolute_fade")
+ORIGIN = ("init_on", "warm_start", "warm_start_positions", "warm_start_sha256", "path", "sha256", "num_ids")
+PLANNED = {"kind", "preset", *SIZES, *OF_SIDES, *PARTS, *MORE_PARTS, *ROUTES, *ROTATION, *ORIGIN}
+"""Settings of models that a plan reads, or that change no memory; a new one is refused until it is here."""
 OWNERS = {"qkv": "attention.", "out": "attention.", "up": "feed_forward.", "down": "feed_forward."}
 """Where a layer has the maps of `fused_maps` whose names do not say it."""
 
@@ -75,33 +84,31 @@ def not_planned(model: Model) -> InputError:
 
 
 def refuse_unplanned(model: Model) -> None:
-    """Raises InputError for parts of layers whose memory was not measured."""
-    reads_source: list[str] = []
+    """Raises InputError for parts of layers whose memory was not measured: kinds that are named here, and every
+    setting with another value than its default that is not in `PLANNED`."""
     match model:
-        case EncoderDecoderModel():
-            reads_source += ["encoder_mix"] if model.encoder_mix != "last" else []
-            reads_source += ["registers"] if model.registers else []
-        case DecoderModel() | EncoderModel():
+        case EncoderDecoderModel() | DecoderModel() | EncoderModel():
             pass
         case _:
             return
-    positions = [each for settings in model.all_position_settings for each in parts_of(settings)]
-    found = {
-        f"norm_position: {model.norm_position}": model.norm_position in ("sandwich", "none"),
-        "rezero: true": model.rezero,
-        "experts": model.experts is not None,
-        **dict.fromkeys(reads_source, True),
-        **{
-            f"positions: {each.kind}": True
-            for each in positions
+    unplanned = (
+        [f"norm_position: {model.norm_position}"] if model.norm_position in ("sandwich", "none") else []
+    )
+    for name, setting in type(model).model_fields.items():
+        value = getattr(model, name)
+        if name not in PLANNED and value != setting.default:
+            unplanned.append(f"{name}: true" if value is True else name)
+    for settings in model.all_position_settings:
+        unplanned += [
+            f"positions: {each.kind}"
+            for each in parts_of(settings)
             if isinstance(each, RelativeVectors | RotaryValues)
-        },
-    }
-    if unplanned := [name for name, is_used in found.items() if is_used]:
+        ]
+    if unplanned:
         raise input_error(
             "model: no memory plan, because the activations of these parts of a layer have not been measured",
-            got=" and ".join(unplanned),
-            allowed="the other norms and positions",
+            got=" and ".join(dict.fromkeys(unplanned)),
+            allowed="the other norms and positions, and no such part",
             fix="start `trimtab train`: it tries the largest micro-batch first and says at once if it does not fit",
         )
 

@@ -3,73 +3,23 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from trimtab.config.run import Recipe
 from trimtab.fit import constants
-from trimtab.fit.activations import Program, kept_of_layer, of_norm, of_source, once, recomputed_bytes
-from trimtab.fit.batches import Slots, slots_of
+from trimtab.fit.activations import kept_of_layer, of_norm, of_source, once, recomputed_bytes
+from trimtab.fit.batches import Slots
+from trimtab.fit.evaluation import evaluation_bytes
 from trimtab.fit.gpus import Gpu
 from trimtab.fit.loss_workspace import loss_workspace, narrows_frozen
 from trimtab.fit.memory_size import GIB
 from trimtab.fit.native import native_shape
 from trimtab.fit.optimizer_memory import LEAST_NUMBERS, kept_bytes, passing_bytes
+from trimtab.fit.planned_run import Run, is_released, run_of
 from trimtab.fit.shape import Layer, Shape, Weights
-from trimtab.fit.sharded import Gathered, gathered, is_sharded, share_of, sum_bytes, whole_at_the_start
+from trimtab.fit.sharded import sum_bytes, whole_at_the_start
 from trimtab.fit.vocabulary import vocabulary_of
-
-TILED_LONGEST = 512
-TILED_SIZES = (32, 64, 128)
-"""Up to this length of a segment, heads of these sizes attend in tiles, which share keys without repeating them
-(`model/tiled`)."""
-BLOCK, GROUP, CODES = 64, 256, 256
-"""Weights to a scale in 4 bits, scales to a scale of theirs, and values of 8 bits."""
-CASTS_FROM = (2, 13)
-"""Version of PyTorch whose autocast was seen to list `rms_norm`; 2.11 does not."""
-COMPILES_FROM_TARGETS = 30_000_000
-COMPILES_FROM_MINUTES = 3
-"""As `device.wants_compile` chooses, which knows the size of an epoch as well."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What is planned: a model, its batches and how it runs."""
-
-    recipe: Recipe
-    shape: Shape
-    slots: Slots
-    how: Program
-    recorded: bool
-    evaluates: bool
-    ranks: int = 1
-    """Processes that train together."""
-
-    @property
-    def is_sharded(self) -> bool:
-        """Whether each process holds a share of the weights."""
-        return is_sharded(self.recipe, self.ranks)
-
-    @property
-    def own_weights(self) -> Sequence[Weights]:
-        """What one process holds between steps."""
-        if not self.is_sharded:
-            return self.shape.weights
-        return [share_of(each, self.ranks) for each in self.shape.weights]
-
-    @property
-    def trained(self) -> list[Weights]:
-        """What of it is trained."""
-        return [each for each in self.own_weights if each.trained]
-
-    @property
-    def gathered(self) -> Gathered:
-        """What a process has for a moment beside its shares; nothing where it has whole weights."""
-        if not self.is_sharded:
-            return Gathered()
-        narrow = self.recipe.adapter is not None and narrows_frozen(self.how)
-        return gathered(self.shape, self.how, frozen_table=2 if narrow else self.how.weight)
+from trimtab.fit.weight_memory import rounded_block, weight_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +52,11 @@ class Plan:
         return max(self.start, self.driver, self.evaluation)
 
     @property
+    def most_reserved(self) -> int:
+        """The same as PyTorch's allocator sees it, of training and evaluation: without CUDA's own memory."""
+        return max(self.reserved, self.evaluation - (self.driver - self.reserved))
+
+    @property
     def peak_moment(self) -> str:
         """When tensors hold the most."""
         return max(self.moments, key=lambda name: self.moments[name])
@@ -116,63 +71,6 @@ def plan_recipe(recipe: Recipe, folder: Path, gpu: Gpu, *, ranks: int = 1) -> Pl
 def plan_shape(recipe: Recipe, folder: Path, gpu: Gpu, shape: Shape, *, ranks: int = 1) -> Plan:
     """The plan of a model of this shape, trained as the recipe says."""
     return plan_run(run_of(recipe, folder, gpu, shape, ranks=ranks))
-
-
-def run_of(recipe: Recipe, folder: Path, gpu: Gpu, shape: Shape, *, ranks: int = 1) -> Run:
-    """What the recipe leaves to be chosen for a model of this shape, chosen as `build` does."""
-    precision = recipe.step.precision
-    if precision == "auto":
-        precision = "bf16_mixed" if gpu.has_bfloat16 else "fp16_mixed"
-    packed = precision not in ("fp32", "tf32") and not shape.padded
-    slots = slots_of(recipe, folder, ranks=ranks)
-    tiles = gpu.has_bfloat16 and slots.longest <= TILED_LONGEST
-    sizes = {stack.layer.head_size for stack in shape.stacks}
-    how = Program(
-        precision=precision,
-        compiled=packed and wants_compile(recipe),
-        packed=packed,
-        repeats_keys=not (tiles and sizes <= {*TILED_SIZES}),
-        recompute=recipe.step.recompute,
-        casts_rms_norm=torch_casts_rms_norm(),
-    )
-    recorded = packed and may_be_recorded(recipe) and not is_sharded(recipe, ranks)
-    return Run(recipe, shape, slots, how, recorded, evaluates=bool(recipe.data.valid), ranks=ranks)
-
-
-def may_be_recorded(recipe: Recipe) -> bool:
-    """As `build.can_be_recorded`."""
-    by_chance = recipe.model.dropout > 0 or recipe.step.stochastic_depth is not None
-    draws = recipe.step.recompute == "block" and by_chance
-    stays = recipe.step.gradients == "kept" and recipe.step.offload == "none"
-    return recipe.step.cuda_graph != "off" and not draws and stays
-
-
-@cache
-def torch_casts_rms_norm() -> bool:
-    """Whether the PyTorch that is installed casts RMSNorm; where none is, the one that needs more memory is planned
-    for."""
-    try:
-        major, minor, *_ = version("torch").split(".")
-        return (int(major), int(minor)) >= CASTS_FROM
-    except (PackageNotFoundError, ValueError):
-        return False
-
-
-def wants_compile(recipe: Recipe) -> bool:
-    """Whether the layers are compiled, as far as the recipe says."""
-    if recipe.step.compile != "auto":
-        return recipe.step.compile == "on"
-    match recipe.length.unit:
-        case "minutes":
-            return recipe.length.count >= COMPILES_FROM_MINUTES
-        case "steps":
-            return recipe.length.count * recipe.step.tokens_per_step >= COMPILES_FROM_TARGETS
-        case "tokens":
-            return recipe.length.count >= COMPILES_FROM_TARGETS
-        case _:
-            return (
-                True  # an epoch of unknown size: the larger plan of the two is that of plain layers, but rare
-            )
 
 
 def plan_run(run: Run) -> Plan:
@@ -199,7 +97,7 @@ def plan_run(run: Run) -> Plan:
         allocated,
         reserved,
         driver,
-        _evaluation(run, base, reserved),
+        evaluation_bytes(run, base=base, reserved=reserved),
         _host(run),
         dict(activations),
         _start(run),
@@ -212,30 +110,6 @@ def _gaps(run: Run, passing: int) -> int:
     tables = [each for each in run.trained if each.part == "embedding"]
     largest = max((weight_bytes(each, run.how.weight) for each in tables), default=0)
     return int(constants.GAP_SHARE * passing + constants.GAP_TABLES * largest) + constants.GAP_BYTES
-
-
-def weight_bytes(weights: Weights, size: int) -> int:
-    """Bytes of tensors with numbers of a size, as the allocator rounds them; packed ones have a size of their own."""
-    if weights.packed_rows:
-        return weights.count * four_bit_bytes(weights.packed_rows, weights.shape[1])
-    return weights.count * rounded_block(weights.each * size)
-
-
-def four_bit_bytes(rows: Sequence[int], columns: int) -> int:
-    """Bytes of a linear map in 4 bits, as `model/four_bit.py` packs each of its matrices: two codes to a byte, scales
-    of 8 bits, those of the scales in float32, their mean; and once 256 values of scales."""
-    total = rounded_block(4 * CODES)
-    for count in rows:
-        numbers = count * columns
-        scales = -(-numbers // BLOCK)
-        sizes = ((numbers + 1) // 2, scales, 4 * -(-scales // GROUP), 4)
-        total += sum(map(rounded_block, sizes))
-    return total
-
-
-def rounded_block(size: int) -> int:
-    """Bytes of a tensor as the allocator counts them."""
-    return -(-size // constants.BLOCK_BYTES) * constants.BLOCK_BYTES
 
 
 def _held(run: Run) -> dict[str, int]:
@@ -290,11 +164,6 @@ def gradient_bytes(run: Run) -> int:
         for each in run.trained
     ]
     return max(sizes, default=0) if is_released(run) else sum(sizes)
-
-
-def is_released(run: Run) -> bool:
-    """Whether each gradient is used and dropped within the backward pass."""
-    return run.recipe.step.gradients == "released"
 
 
 def _copied(run: Run, each: Weights) -> bool:
@@ -444,34 +313,6 @@ def _passing_matrix(layer: Layer, run: Run) -> int:
     if adapter is None or adapter.quantize_base == "none":
         return 0
     return run.how.half * (2 if layer.gated else 1)
-
-
-def _evaluation(run: Run, base: int, reserved: int) -> int:
-    """The driver's bytes in an evaluation: a copy of the model, made in the weights' precision and then narrowed,
-    beside what stays; a recorded step keeps its pool meanwhile."""
-    if not run.evaluates:
-        return 0
-    shares = run.how.precision == "bf16"
-    weights = (
-        0
-        if shares
-        else sum(weight_bytes(each, run.how.weight) for each in run.shape.weights if not each.packed_rows)
-    )
-    if run.is_sharded:
-        weights = run.how.half * run.shape.parameters + 4 * max(each.each for each in run.shape.weights)
-    elif run.recipe.adapter is not None and run.how.packed:
-        weights //= 2
-    weights += sum(weight_bytes(each, 0) for each in run.shape.weights if each.packed_rows)
-    averaged = weights if run.recipe.evaluate.weights == "ema" else 0
-    tokens = run.slots.target + run.slots.source
-    widest = max(stack.layer.feed_forward * (3 if stack.layer.gated else 2) for stack in run.shape.stacks)
-    layer = run.how.half * (widest + 6 * run.shape.dim) * tokens
-    loss = loss_workspace(run.shape, run.how, targets=run.slots.targets)
-    copied = weights if run.is_sharded or not run.how.is_whole else 0
-    extra = copied + averaged + layer + loss.hidden + loss.pieces
-    stays = reserved if run.recorded else base
-    nccl = constants.NCCL_BYTES if run.ranks > 1 else 0
-    return stays + extra + constants.CONTEXT_BYTES + constants.GAP_BYTES + nccl
 
 
 def _start(run: Run) -> int:

@@ -6,7 +6,8 @@ from trimtab.config.optimizers import AdamW
 from trimtab.fit import constants
 from trimtab.fit.gpus import Gpu
 from trimtab.fit.optimizer_memory import LEAST_NUMBERS, kept_bytes
-from trimtab.fit.plan import Plan, Run, activations_of, is_released
+from trimtab.fit.plan import Plan, activations_of
+from trimtab.fit.planned_run import Run, is_released
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,19 @@ def on_a_gpu(parts, monkeypatch, **recipe):
 
 def test_a_run_on_a_gpu_begins_with_its_plan(parts, monkeypatch):
     assert memory.planned_memory(parts) == ""
-    assert "reserved at the peak is planned" in memory.planned_memory(on_a_gpu(parts, monkeypatch))
+    told = memory.planned_memory(on_a_gpu(parts, monkeypatch))
+    assert "reserved at the peak of a step is planned" in told
+    planned = memory.planned_bytes(on_a_gpu(parts, monkeypatch))
+    assert planned["reserved"] > planned["allocated"]
+
+
+def test_what_checks_leave_in_the_cache_of_a_gpu_is_given_back(monkeypatch):
+    given_back = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: given_back.append(True))
+    memory.release_cached_memory(torch.device("cpu"))
+    assert given_back == []
+    memory.release_cached_memory(torch.device("cuda"))
+    assert given_back == [True]
 
 
 def test_what_has_no_plan_is_told_and_stops_no_run(parts, monkeypatch):

@@ -26,7 +26,7 @@ class AdEMAMix(Settings):
     """Added to the root of the second moment, to avoid division by zero."""
     weight_decay: float = Field(default=0.0, ge=0, le=10)
     """Weight decay: this times the learning rate is the share of a weight removed at each update."""
-    learning_rate_multipliers: LearningRateMultipliers = LearningRateMultipliers()
+    learning_rate_multipliers: LearningRateMultipliers = LearningRateMultipliers.defaults()
     """Different learning rates for embeddings, hidden matrices, the output or vectors; by default all are equal."""
     moments: ClassVar[int] = 3
     """Minimum number of state tensors per weight, each of the weight's size."""
