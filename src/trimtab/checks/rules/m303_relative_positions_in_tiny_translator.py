@@ -23,8 +23,8 @@ RULE = Rule(
     "scratch",
     why="Sources differ, and the condition decides. Practitioners saw such models of 50 to 200 million "
     "parameters collapse to one phrase, mostly between languages of other word order; above 1 billion, in "
-    "papers with base models, and in our own small models between English and German and English and Japanese, relative "
-    "positions alone train well, rotary ones better than sines. In cross-attention the decoder sees "
+    "papers with base models, and in our own small models between English and German and English and Japanese, "
+    "relative positions alone train well, rotary ones better than sines. In cross-attention the decoder sees "
     "no positions but what the encoder's output holds. If it collapses, absolute positions, alone or beside "
     "them, are the first thing to try.",
     evidence=(
@@ -36,8 +36,8 @@ RULE = Rule(
         ),
         Measured(
             "relative_positions_collapse",
-            "English to Japanese, 5 seeds: neither collapses. Rotary positions are 5.9 points of chrF better than sines "
-            "(4.6 to 7.3), T5's bias is 3.3 worse (2.2 to 4.4).",
+            "English to Japanese, 5 seeds: neither collapses. Rotary positions are 5.9 points of chrF better than "
+            "sines (4.6 to 7.3), T5's bias is 3.3 worse (2.2 to 4.4).",
         ),
         Paper(
             "https://arxiv.org/abs/2212.05830",

@@ -21,8 +21,8 @@ RULE = Rule(
     evidence=(
         Measured(
             "qk_norm",
-            "A translator of 8 million parameters at a rate of 0.01, 5 seeds: QK-norm is 0.969 nats a token better than "
-            "none (0.815 to 1.124).",
+            "A translator of 8 million parameters at a rate of 0.01, 5 seeds: QK-norm is 0.969 nats a token better "
+            "than none (0.815 to 1.124).",
         ),
         Maintainer(
             "https://github.com/EleutherAI/gpt-neox/tree/main/configs",
