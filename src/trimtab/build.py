@@ -1,7 +1,7 @@
 """Introduces the stages to one another: a recipe becomes the parts of a run. Its task brings data, model and loss."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,13 @@ from trimtab.choices import resolve_auto
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.freezing import patterns_of, stages_of
 from trimtab.config.model import EncoderDecoderModel
+from trimtab.config.parallel import ByDirection
 from trimtab.config.run import Recipe
 from trimtab.data.data_stream import DataStream
 from trimtab.data.ledger import Ledger
 from trimtab.device import choose_device, wants_compile
 from trimtab.distributed import ONE_RANK, Ranks
+from trimtab.distributed.placed_ranks import PlacedRanks
 from trimtab.distributed.sharding import ShardedOptimizer, Sharding, shard
 from trimtab.errors import input_error
 from trimtab.model.freeze import Unfreezing, freeze
@@ -42,6 +44,7 @@ from trimtab.step.step_graphs import StepGraphs
 from trimtab.step.stepper import Stepper, TrainingModule
 from trimtab.tasks.task import Task
 from trimtab.tasks.task_of import task_of
+from trimtab.tasks.translation.placement import place, placement_of
 
 
 @dataclass(slots=True)
@@ -55,9 +58,13 @@ class EvaluationModel:
     """Half precision, in which decoding on a GPU is several times faster; None if the weights stay as they are."""
     gathered: Callable[[torch.dtype | None], Any] | None = None
     """Gives a whole copy of a model whose weights are divided among ranks."""
+    refresh: Callable[[], None] | None = None
+    """Brings the weights up to date that other ranks train."""
 
     def copy(self) -> Any:
         """The model to score now; the very model in training where nothing of this applies."""
+        if self.refresh is not None:
+            self.refresh()
         if self.gathered is not None:
             return self.gathered(self.dtype)
         model = self.model if self.averaged is None else self.averaged(self.model)
@@ -95,6 +102,8 @@ class Parts:
     """An `EvaluationModel`, or what gives one part of what that copies."""
     sharding: Sharding | None = None
     """How the model is divided among ranks; None where each has all of it."""
+    placed: PlacedRanks | None = None
+    """Which weights each rank trains, where ranks train different ones."""
 
 
 def build(
@@ -124,6 +133,11 @@ def build(
     if ranks.world_size > 1:
         refuse_rounding_by_chance([each for each in model.parameters() if each.requires_grad])
         refuse_released_gradients(recipe)
+    placed, cutting, dealt = None, batching, ranks
+    if ranks.world_size > 1 and isinstance(recipe.parallel, ByDirection):
+        placement = placement_of(recipe, ranks)
+        placed = place(model, placement, ranks)
+        cutting, dealt, ranks = batching.placed(placement, ranks.rank), ONE_RANK, placed
     if recipe.step.recompute != "none":
         model.recompute_in_backward(recipe.step.recompute)
     model.kernel = "varlen" if packed else "padded"
@@ -148,12 +162,13 @@ def build(
         clock=clock,
         model=model,
         batching=batching,
-        stream=open_stream(recipe, datasets, batching, device, ranks=ranks, same_number=graphed or sharded),
+        stream=open_stream(recipe, datasets, cutting, device, ranks=dealt, same_number=graphed or sharded),
         learning_rate=build_learning_rate(recipe, model, clock=clock),
         stop_rule=StopRule(recipe.length, recipe.evaluate.patience, clock),
         stepper=stepper,
-        evaluation_model=build_evaluation_model(recipe, objective, stepper.optimizer, sharding),
+        evaluation_model=build_evaluation_model(recipe, objective, stepper.optimizer, sharding, placed),
         sharding=sharding,
+        placed=placed,
     )
 
 
@@ -247,13 +262,17 @@ def build_stepper(
             on_host=step.offload == "optimizer_states",
         )
 
-    model = objective.model
+    model, placed = objective.model, ranks if isinstance(ranks, PlacedRanks) else None
     optimizer = optimizer_of(model) if sharding is None else ShardedOptimizer(sharding, model, optimizer_of)
     stepper = Stepper(
         objective=objective,
         loss=objective.compute_loss,
         optimizer=optimizer,
-        clip=build_clip(step.clip, components=components_of(model, optimizer)),
+        clip=build_clip(
+            step.clip,
+            components=components_of(model, optimizer, own=None if placed is None else placed.own_names),
+            squares_of_step=None if placed is None else placed.squares_of_step,
+        ),
         scale=LossScale(enabled=objective.precision == "fp16_mixed", device=objective.device),
         gate=OutlierGate(recipe.guard),
         clock=clock,
@@ -274,13 +293,18 @@ def build_stepper(
     return stepper
 
 
-def components_of(model: Any, optimizer: Optimizer) -> Components | None:
-    """Which component of a modular model each gradient belongs to; None for other models."""
+def components_of(
+    model: Any, optimizer: Optimizer, *, own: Collection[str] | None = None
+) -> Components | None:
+    """Which component of a modular model each gradient belongs to; None for other models. `own` has the names of the
+    weights that this rank trains, where others train others."""
     if not isinstance(model, Modular):
         return None
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     numbers = {component: number for number, component in enumerate(model.components)}
-    trained = [each for each in optimizer.parameters if each.requires_grad]
+    trained = [
+        each for each in optimizer.parameters if each.requires_grad and (own is None or names[id(each)] in own)
+    ]
     owners = tuple(numbers[model.component_of(names[id(each)])] for each in trained)
     return Components(model.components, owners)
 
@@ -311,7 +335,11 @@ def build_learning_rate(recipe: Recipe, model: nn.Module, *, clock: RunClock) ->
 
 
 def build_evaluation_model(
-    recipe: Recipe, objective: TrainingModule, optimizer: Optimizer, sharding: Sharding | None = None
+    recipe: Recipe,
+    objective: TrainingModule,
+    optimizer: Optimizer,
+    sharding: Sharding | None = None,
+    placed: PlacedRanks | None = None,
 ) -> EvaluationModel:
     """What makes the model that the evaluations of a recipe score."""
     averaged, precision = None, objective.precision
@@ -329,7 +357,8 @@ def build_evaluation_model(
         assert isinstance(optimizer, AveragedWeights), "a recipe that evaluates the average keeps it"
         averaged = optimizer.averaged_copy
     narrow = objective.device.type == "cuda"
-    return EvaluationModel(objective.model, averaged, half_of(precision) if narrow else None)
+    refresh = None if placed is None else placed.refresh
+    return EvaluationModel(objective.model, averaged, half_of(precision) if narrow else None, refresh=refresh)
 
 
 def half_of(precision: Resolved) -> torch.dtype | None:

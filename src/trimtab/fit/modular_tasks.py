@@ -21,9 +21,9 @@ GRADIENT_BYTES = 4
 """Gradients are summed in float32."""
 
 
-def instance_of(recipe: Recipe, folder: Path, *, ranks: int) -> Instance:
+def instance_of(recipe: Recipe, folder: Path, *, ranks: int, option: str = "--gpus") -> Instance:
     """What is placed for a recipe. Raises InputError for another model than a modular one, and where a step has not a
-    longest sentence for each rank."""
+    longest sentence for each rank; `option` is what sets their number."""
     model = recipe.model
     if not isinstance(model, ModularModel):
         raise input_error(
@@ -36,11 +36,11 @@ def instance_of(recipe: Recipe, folder: Path, *, ranks: int) -> Instance:
     if ranks * longest > tokens:
         most = tokens // longest
         raise input_error(
-            "--gpus: a step has too few target tokens for this many GPUs",
+            f"{option}: a step has too few target tokens for this many GPUs",
             got=f"{ranks} GPUs, {tokens:,} tokens a step, sentences of up to {longest} tokens",
             allowed=f"1 to {most}" if most else f"a step of at least {longest} tokens",
             fix=f"raise `step.tokens_per_step` to {ranks * longest} or more"
-            + (f", or write `--gpus {most}`" if most else ""),
+            + (f", or write `{option} {most}`" if most else ""),
         )
     shape = native_shape(recipe, vocabulary_of(recipe, folder))
     layers = {

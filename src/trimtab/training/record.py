@@ -69,6 +69,7 @@ class Recorder:
                 parts.model if parts.sharding is None else parts.sharding.local_view(parts.model),
                 parts.learning_rate,
                 parts.recipe.step.clip,
+                only=None if parts.placed is None else parts.placed.own_names,
             ),
             Quarantine(self.logger.quarantine, parts),
             tell=self.finding,
@@ -82,7 +83,7 @@ class Recorder:
             fingerprints=fingerprints,
             findings=self.findings,
             is_on=parts.recipe.checkpoint.write,
-            sharding=parts.sharding,
+            divided=parts.sharding or parts.placed,
         )
         self.pending: list[Pending] = []
         self.stopwatch = Stopwatch()
