@@ -4,8 +4,8 @@
 
 DIR of --configs holds the files under the names of FILES. Each is converted by `trimtab convert`, trained by `trimtab
 train` and translated with by `trimtab translate`, as a user types them. Components, directions, tags, tied matrices,
-optimizer and clipping stay as they are. `changes` of the result has what is changed: shorter runs, smaller steps and a
-smaller vocabulary, so that a CPU takes minutes. Their corpora are not available, so other text takes their
+optimizer and clipping stay as they are. `changes` of the result has what is changed: shorter runs, smaller steps, a
+smaller vocabulary and narrower layers, so that a CPU takes minutes. Their corpora are not available, so other text takes their
 place: real sentences for translation (LANGUAGES has of which language), and for the synthetic tasks lines made by the
 rules of their names.
 """
@@ -39,6 +39,9 @@ for two."""
 LINES, DEV = 2000, 20
 CHANGES = {
     "length": "50 steps",
+    "model.dim": "128",
+    "model.heads": "4",
+    "model.feed_forward": "256",
     "step.tokens_per_step": "256",
     "step.tokens_per_micro_batch": "256",
     "data.tokenizer.vocabulary_size": "2000",

@@ -12,7 +12,6 @@ from trimtab.choices import resolve_auto
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.freezing import patterns_of, stages_of
 from trimtab.config.model import EncoderDecoderModel
-from trimtab.config.parallel import ByDirection
 from trimtab.config.run import Recipe
 from trimtab.data.data_stream import DataStream
 from trimtab.data.ledger import Ledger
@@ -44,7 +43,7 @@ from trimtab.step.step_graphs import StepGraphs
 from trimtab.step.stepper import Stepper, TrainingModule
 from trimtab.tasks.task import Task
 from trimtab.tasks.task_of import task_of
-from trimtab.tasks.translation.placement import place, placement_of
+from trimtab.tasks.translation.placement import placed_ranks
 
 
 @dataclass(slots=True)
@@ -133,11 +132,8 @@ def build(
     if ranks.world_size > 1:
         refuse_rounding_by_chance([each for each in model.parameters() if each.requires_grad])
         refuse_released_gradients(recipe)
-    placed, cutting, dealt = None, batching, ranks
-    if ranks.world_size > 1 and isinstance(recipe.parallel, ByDirection):
-        placement = placement_of(recipe, ranks)
-        placed = place(model, placement, ranks)
-        cutting, dealt, ranks = batching.placed(placement, ranks.rank), ONE_RANK, placed
+    placed = placed_ranks(recipe, model, ranks)
+    ranks = placed or ranks
     if recipe.step.recompute != "none":
         model.recompute_in_backward(recipe.step.recompute)
     model.kernel = "varlen" if packed else "padded"
@@ -162,7 +158,7 @@ def build(
         clock=clock,
         model=model,
         batching=batching,
-        stream=open_stream(recipe, datasets, cutting, device, ranks=dealt, same_number=graphed or sharded),
+        stream=open_stream(recipe, datasets, batching, device, ranks=ranks, same_number=graphed or sharded),
         learning_rate=build_learning_rate(recipe, model, clock=clock),
         stop_rule=StopRule(recipe.length, recipe.evaluate.patience, clock),
         stepper=stepper,
@@ -303,7 +299,9 @@ def components_of(
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     numbers = {component: number for number, component in enumerate(model.components)}
     trained = [
-        each for each in optimizer.parameters if each.requires_grad and (own is None or names[id(each)] in own)
+        each
+        for each in optimizer.parameters
+        if each.requires_grad and (own is None or names[id(each)] in own)
     ]
     owners = tuple(numbers[model.component_of(names[id(each)])] for each in trained)
     return Components(model.components, owners)
@@ -314,6 +312,8 @@ def open_stream(
 ) -> DataStream:
     """The micro-batches of this rank; with `same_number`, as many as each other one has."""
     mixture = task_of(recipe).open_mixture(recipe, datasets)
+    if isinstance(ranks, PlacedRanks):  # each cuts its directions out of the global batches
+        batching, ranks = batching.placed(ranks.placement, ranks.rank), ONE_RANK
     in_order = same_number and getattr(batching, "in_order", False)
     return DataStream(
         mixture, datasets.stages, batching.cut_at, device, ranks, same_number=same_number, in_order=in_order

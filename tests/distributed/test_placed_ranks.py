@@ -6,7 +6,6 @@ import signal
 from contextlib import suppress
 
 import pytest
-import torch
 
 from tests.children import start_child, wait
 from tests.distributed import placed_run
@@ -54,15 +53,13 @@ def apart(one, other):
 
 @pytest.mark.parametrize("run", ["resumed2", "resumed3", "given2"])
 def test_ranks_with_directions_of_their_own_train_as_one_process_does(folder, run):
-    alone, placed = (
-        resolve_checkpoint(str(folder / name)) for name in (f"{run[:-1]}1", run)
-    )
+    alone, placed = (resolve_checkpoint(str(folder / name)) for name in (f"{run[:-1]}1", run))
     assert apart(alone.load_model(), placed.load_model()) < 1e-6
     assert apart(alone.load_optimizer(), placed.load_optimizer()) < 1e-5
     lines = [[*read_journal(folder / name / "metrics.jsonl")] for name in (f"{run[:-1]}1", run)]
     for one, other in zip(*lines, strict=True):
-        for key in ("loss", "grad_norm", "clip_cosine"):
-            assert one.get(key) == pytest.approx(other.get(key), rel=1e-5)
+        for key in ("loss", "grad_norm", *(["clip_cosine"] if run.startswith("resumed") else [])):
+            assert one[key] == pytest.approx(other[key], rel=1e-5)
         assert one.get("n_clips") == other.get("n_clips")
         assert one["target_tokens"] == other["target_tokens"]
     assert lines[1][-1]["step"] == (STEPS if run.startswith("resumed") else 3)
@@ -83,4 +80,6 @@ def test_a_rank_does_not_wait_for_components_that_it_does_not_train(folder):
     assert first["sum"] == second["sum"] == [3.0, 3.0, 3.0]
     assert third["sum"] == [3.0, 3.0]
     # Each component is counted by its first holder.
-    assert (first["squares"], second["squares"], third["squares"]) == ([27.0, 0], [0, 0], [0, 18.0])
+    assert first["squares"] == pytest.approx([27.0, 0.0])
+    assert second["squares"] == [0.0, 0.0]
+    assert third["squares"] == pytest.approx([0.0, 18.0])

@@ -69,9 +69,7 @@ def _facts(placement: "Placement") -> dict[str, Any]:
         "data_parallel_bytes": data_parallel(instance).communicated,
         "largest_part_of_the_model": max(placement.held_bytes) / sum(instance.bytes_of.values()),
         "gpus_by_component": placement.holders,
-        "ranks": [
-            {name: round(share, 4) for name, share in rank.items()} for rank in placement.shares
-        ],
+        "ranks": [{name: round(share, 4) for name, share in rank.items()} for rank in placement.shares],
     }
 
 

@@ -32,9 +32,17 @@ class PlacedRanks:
     equal on each. Weights that a rank does not train are out of date on it until `refresh`.
     """
 
-    def __init__(self, ranks: TorchRanks, held: Sequence[HeldTogether]) -> None:
-        """Opens the process groups; all ranks call it with the same `held`."""
-        self.inner = ranks
+    def __init__(
+        self,
+        ranks: TorchRanks,
+        held: Sequence[HeldTogether],
+        *,
+        placement: Sequence[Mapping[str, float]] = (),
+        about: str = "",
+    ) -> None:
+        """Opens the process groups; all ranks call it with the same `held`. `placement` has the shares of work that the
+        ranks were chosen by, and `about` says in words what each trains."""
+        self.inner, self.placement, self.about = ranks, placement, about
         self.held = tuple(held)
         self.components = tuple(dict.fromkeys(each.component for each in held))
         self.first_holder = {name: each.holders[0] for each in held for name in each.weights}
@@ -131,8 +139,8 @@ class PlacedRanks:
 
     @torch.no_grad()
     def whole(self, tensors: Mapping[str, Tensor], *, keep: bool) -> dict[str, Tensor]:
-        """On rank 0, where `keep` is true, the weights or optimizer states of all ranks by name, each from the first rank
-        that holds it; `tensors` are those of this rank. All ranks make this call."""
+        """On rank 0, where `keep` is true, the weights or optimizer states of all ranks by name, each from its first
+        holder; `tensors` are those of this rank. All ranks make this call."""
         mine = {
             name: [list(tensor.shape), str(tensor.dtype).removeprefix("torch.")]
             for name, tensor in tensors.items()

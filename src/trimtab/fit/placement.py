@@ -67,7 +67,9 @@ class Placement:
     def shares(self) -> list[dict[str, float]]:
         """By rank, the share of each of its tasks, by name."""
         tasks = self.instance.tasks
-        return [{tasks[task].name: work / tasks[task].work for task, work in rank.items()} for rank in self.work]
+        return [
+            {tasks[task].name: work / tasks[task].work for task, work in rank.items()} for rank in self.work
+        ]
 
     @property
     def communicated(self) -> int:

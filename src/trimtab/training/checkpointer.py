@@ -65,7 +65,9 @@ class Checkpointer:
         writes, is_new = self.folder.writes, state != self.saved
         if not self.is_on:
             return
-        if self.divided is not None:  # all ranks put it together, though one of them may have it saved already
+        if (
+            self.divided is not None
+        ):  # all ranks put it together, though one of them may have it saved already
             model, optimizer = (
                 self.divided.whole(each, keep=writes and is_new)
                 for each in (checkpoint_weights(self.model), self.optimizer.state_tensors())

@@ -102,7 +102,9 @@ class DirectedPacking:
             before, whole = sum(shares[:rank]), sum(shares)
             if shares[rank]:
                 spans[name] = before / whole, sum(shares[: rank + 1]) / whole
-        planned = {name: math.ceil(self.planned[name] * (stop - start)) for name, (start, stop) in spans.items()}
+        planned = {
+            name: math.ceil(self.planned[name] * (stop - start)) for name, (start, stop) in spans.items()
+        }
         num_joined = max(1, math.ceil(self.num_joined * sum(planned.values()) / sum(self.planned.values())))
         return replace(self, planned=planned, spans=spans, num_joined=num_joined)
 

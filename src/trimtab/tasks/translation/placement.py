@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from trimtab.config.modular_routes import modular_of
 from trimtab.config.parallel import ByDirection
 from trimtab.config.run import Recipe
 from trimtab.distributed import Ranks
@@ -16,6 +15,16 @@ from trimtab.model.modular.modular import Modular
 
 Placement = Sequence[Mapping[str, float]]
 """For each rank the share of each direction that it works on."""
+
+
+def placed_ranks(recipe: Recipe, model: Any, ranks: Any) -> PlacedRanks | None:
+    """Ranks of which each trains the components of its directions; None for recipes that do not ask for them, and for
+    one process."""
+    if ranks.world_size == 1 or not isinstance(recipe.parallel, ByDirection):
+        return None
+    placement = placement_of(recipe, ranks)
+    held = held_by(model, placement)
+    return PlacedRanks(ranks, held, placement=placement, about=described(placement, held))
 
 
 def placement_of(recipe: Recipe, ranks: Ranks) -> Placement:
@@ -37,9 +46,9 @@ def placement_of(recipe: Recipe, ranks: Ranks) -> Placement:
     return parallel.placement
 
 
-def place(model: Modular, placement: Placement, ranks: Any) -> PlacedRanks:
-    """Ranks of which each trains the components of its directions. Weights are grouped by component and by the ranks
-    that train them, since a rank may need some layers of a component alone."""
+def held_by(model: Modular, placement: Placement) -> list[HeldTogether]:
+    """The trained weights by component and by the ranks that train them, since a rank may need some layers of a
+    component alone."""
     holders: dict[str, set[int]] = {}
     names = {id(weight): name for name, weight in model.named_parameters()}
     for rank, shares in enumerate(placement):
@@ -53,17 +62,15 @@ def place(model: Modular, placement: Placement, ranks: Any) -> PlacedRanks:
             groups.setdefault(key, {})[name] = weight
     held = [HeldTogether(component, ranks_of, weights) for (component, ranks_of), weights in groups.items()]
     order = {component: number for number, component in enumerate(model.components)}
-    return PlacedRanks(ranks, sorted(held, key=lambda each: (order[each.component], each.holders)))
+    return sorted(held, key=lambda each: (order[each.component], each.holders))
 
 
-def described(placement: Placement, placed: PlacedRanks) -> str:
+def described(placement: Placement, held: Sequence[HeldTogether]) -> str:
     """One line: what each rank works on, and how many of the weights it trains."""
-    total = sum(weight.numel() for each in placed.held for weight in each.weights.values())
+    total = sum(weight.numel() for each in held for weight in each.weights.values())
     told: list[str] = []
     for rank, shares in enumerate(placement):
-        own = sum(
-            weight.numel() for each in placed.held if rank in each.holders for weight in each.weights.values()
-        )
+        own = sum(weight.numel() for each in held if rank in each.holders for weight in each.weights.values())
         named = ", ".join(name if share > 0.9995 else f"{name} {share:.0%}" for name, share in shares.items())
         told.append(f"rank {rank}: {named} ({own / total:.0%} of the weights)")
     return "; ".join(told)
