@@ -5,9 +5,9 @@
 DIR of --configs holds the files under the names of FILES. Each is converted by `trimtab convert`, trained by `trimtab
 train` and translated with by `trimtab translate`, as a user types them. Components, directions, tags, tied matrices,
 optimizer and clipping stay as they are. `changes` of the result has what is changed: shorter runs, smaller steps, a
-smaller vocabulary and narrower layers, so that a CPU takes minutes. Their corpora are not available, so other text takes their
-place: real sentences for translation (LANGUAGES has of which language), and for the synthetic tasks lines made by the
-rules of their names.
+smaller vocabulary and narrower layers, so that a CPU takes minutes. Their corpora are not available, so other text
+takes their place: real sentences for translation (LANGUAGES has of which language), and for the synthetic tasks lines
+made by the rules of their names.
 """
 
 import argparse

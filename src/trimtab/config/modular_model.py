@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, cast
 from pydantic import Field, model_validator
 
 from trimtab.config.language_codes import plain_code
+from trimtab.config.language_layers import LayersByLanguage, expanded
 from trimtab.config.model import ENCODER_DECODER_PRESETS, EncoderDecoderModel
 from trimtab.config.presets import filled_from_preset
 from trimtab.config.settings import Settings, refused
@@ -90,6 +91,11 @@ class ModularModel(EncoderDecoderModel):
     embeddings: Literal["shared", "language"] = "shared"
     """One set of embeddings for all languages, or one for each. The vocabulary is shared in any case, and
     `tie_embeddings` says which matrices of a set are one."""
+    language_layers: LayersByLanguage | None = None
+    """Layers of which each language has its own, in the places of shared ones: `{encoder: {source: 1, target: 2}}`
+    makes the lowest layer of the component `shared` one of the source language, and its two highest layers those of
+    the target language. In the resolved recipe they are components of their own, such as `shared_from_en` and
+    `shared_to_de`."""
     mean_over: Literal["step", "component"] = "step"
     """What the gradient of a component is divided by: all targets of the step, so that the whole gradient is that of
     the mean loss; or the targets of the directions that use the component, so that rarely used components have
@@ -100,7 +106,7 @@ class ModularModel(EncoderDecoderModel):
     def _fill_preset(cls, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
-        given = dict(cast("Mapping[str, Any]", value))
+        given = expanded(cast("Mapping[str, Any]", value))
         for side in SIDES:
             key = f"{side}_layers"
             depth = _deepest(given, side)
@@ -119,6 +125,14 @@ class ModularModel(EncoderDecoderModel):
 
     @model_validator(mode="after")
     def _directions_fit(self) -> "ModularModel":
+        if self.language_layers is not None:
+            raise refused(
+                "language_layers",
+                "cannot be put into the stacks of the directions",
+                got=str(self.language_layers.model_dump(exclude_none=True)),
+                allowed="layers of `encoder` and `decoder`, beside components with numbers of layers",
+                fix="write `language_layers: {encoder: {source: 1, target: 2}}`",
+            )
         for name, direction in self.directions.items():
             for side in SIDES:
                 self._check_stack(name, direction, side)
