@@ -7,6 +7,8 @@ from pydantic import Field
 
 from trimtab.config.settings import Settings, refused
 
+MOST_LAYERS = 1000
+"""Of a component, and of a stack."""
 Of = Literal["source", "target"]
 Number = Annotated[int, Field(ge=0, strict=True)]
 SPELLED = {"source": "from", "target": "to"}
@@ -57,6 +59,9 @@ def expanded(given: Mapping[str, Any]) -> dict[str, Any]:
             continue
         settings = LanguageLayers.model_validate(each)
         if not isinstance(components, Mapping):
+            return tree
+        count: Any = cast("Mapping[str, Any]", components).get(settings.component)
+        if count is not None and not (_count(count) and 1 <= count <= MOST_LAYERS):
             return tree
         counts = dict(cast("Mapping[str, Any]", components))
         tree[f"{side}_components"] = _in_stacks(counts, written, settings, side)
@@ -138,17 +143,24 @@ def _in_stacks(
 
 def _owners(settings: LanguageLayers, count: int, side: str) -> dict[int, tuple[Of, int]]:
     """By layer that is not shared, whose it is and the how-manieth of these."""
-    source, target = settings.source, settings.target
+    source, target = (
+        min(each, count + 1) if isinstance(each, int) else each for each in (settings.source, settings.target)
+    )
     lowest = range(source) if isinstance(source, int) else source
-    highest = range(count - target, count) if isinstance(target, int) else target
+    highest = range(max(0, count - target), count) if isinstance(target, int) else target
     found: dict[int, tuple[Of, int]] = {}
     both = [*lowest, *highest]
-    if len(both) > count or len(set(both)) < len(both) or any(not 0 <= each < count for each in both):
+    if (
+        target == count + 1
+        or len(both) > count
+        or len(set(both)) < len(both)
+        or any(not 0 <= each < count for each in both)
+    ):
         raise refused(
             "language_layers",
             f"component {settings.component} of the {side} has {count} layers, which shared and language-specific "
             "ones divide among them",
-            got=f"source: {source}, target: {target}",
+            got=f"source: {settings.source}, target: {settings.target}",
             allowed=f"together at most {count} different layers, from 0 to {count - 1}",
             fix=f"lower them, or raise `model.{side}_components.{settings.component}`",
         )

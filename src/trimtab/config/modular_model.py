@@ -10,14 +10,13 @@ from typing import Any, ClassVar, Literal, cast
 from pydantic import Field, model_validator
 
 from trimtab.config.language_codes import plain_code
-from trimtab.config.language_layers import LayersByLanguage, expanded
+from trimtab.config.language_layers import MOST_LAYERS, LayersByLanguage, expanded
 from trimtab.config.model import ENCODER_DECODER_PRESETS, EncoderDecoderModel
 from trimtab.config.presets import filled_from_preset
 from trimtab.config.settings import Settings, refused
 
 NAME = r"[A-Za-z_][A-Za-z0-9_+-]*"
 REFERENCE = re.compile(rf"({NAME})(?:\.(\d+)(?:-(\d+))?)?")
-MOST_LAYERS = 1000
 Side = Literal["encoder", "decoder"]
 SIDES: tuple[Side, ...] = ("encoder", "decoder")
 
@@ -120,11 +119,18 @@ class ModularModel(EncoderDecoderModel):
                     fix=f"remove it, and write the layers of each component in `model.{side}_components`",
                 )
             # Where they are not known, components or directions are wrong, which their own fields say.
-            given[key] = depth or 1
+            given[key] = min(max(depth, 1), MOST_LAYERS)
         return filled_from_preset(given, ENCODER_DECODER_PRESETS)
 
     @model_validator(mode="after")
     def _directions_fit(self) -> "ModularModel":
+        for name, direction in self.directions.items():
+            for side in SIDES:
+                self._check_stack(name, direction, side)
+            self._check_languages(name)
+        for side in SIDES:
+            self._check_all_used(side)
+        self._check_spelling()
         if self.language_layers is not None:
             raise refused(
                 "language_layers",
@@ -133,13 +139,6 @@ class ModularModel(EncoderDecoderModel):
                 allowed="layers of `encoder` and `decoder`, beside components with numbers of layers",
                 fix="write `language_layers: {encoder: {source: 1, target: 2}}`",
             )
-        for name, direction in self.directions.items():
-            for side in SIDES:
-                self._check_stack(name, direction, side)
-            self._check_languages(name)
-        for side in SIDES:
-            self._check_all_used(side)
-        self._check_spelling()
         if self.experts is not None:
             raise refused(
                 "experts",
@@ -284,6 +283,14 @@ class ModularModel(EncoderDecoderModel):
                     fix="remove one of the two, or give the component another range",
                 )
             seen |= own
+        if len(seen) > MOST_LAYERS:
+            raise refused(
+                "directions",
+                f"the {side} of {name} is too deep",
+                got=f"{len(seen)} layers",
+                allowed=f"at most {MOST_LAYERS}",
+                fix=f"lower the numbers of layers in `model.{side}_components`, or name fewer of them",
+            )
 
     def _check_languages(self, name: str) -> None:
         source, target = self.languages(name)
