@@ -51,7 +51,7 @@ CHANGES = {
 OF_ONE = {
     "multi30k": {"step.schedule.warmup": "10 steps", "data.tokenizer.vocabulary_size": "2000"},
     "synthdata": {"step.schedule.warmup": "10 steps", "data.tokenizer": "{kind: sentencepiece}"},
-    "wmt 12 pairs": {"data.tokenizer.vocabulary_size": "2000"},
+    "wmt 12 pairs": {"data.tokenizer.vocabulary_size": "8000"},
 }
 """Warm-ups of 3,000 steps are longer than the run. The synthetic tasks have few different pieces, so their vocabulary
 is as large as it can be."""

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
@@ -23,6 +23,7 @@ SAVE_TRIES = 3
 """A full disk is met with training on and trying again at the next checkpoint, so many times."""
 
 
+@runtime_checkable
 class PutsTogether(Protocol):
     """Ranks that each hold a part of the weights and states, as `Sharding` and `PlacedRanks` do."""
 
