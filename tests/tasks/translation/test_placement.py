@@ -8,7 +8,7 @@ from tests.fake_ranks import Twins as OtherTwin
 from tests.model.modular.test_modular import modular
 from tests.modular_run import modular_sources
 from trimtab.errors import InputError
-from trimtab.tasks.translation.placement import described, held_by, placement_of
+from trimtab.tasks.translation.placement import described, held_by, placement_of, refuse_idle
 
 
 class Twins(OtherTwin):
@@ -62,3 +62,10 @@ def test_each_rank_is_described() -> None:
     told = described(SPLIT, held_by(modular(), SPLIT))
     assert told.startswith("rank 0: en-de 50%, de-en (")
     assert "rank 1: en-de 50%, en-pt, pt-en (" in told
+
+
+def test_a_rank_that_would_train_nothing_is_refused() -> None:
+    held = held_by(modular(), SPLIT)
+    refuse_idle(SPLIT, held)
+    with pytest.raises(InputError, match="rank 1 would train nothing"):
+        refuse_idle(SPLIT, [each for each in held if 1 not in each.holders])

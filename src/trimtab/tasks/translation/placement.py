@@ -24,7 +24,20 @@ def placed_ranks(recipe: Recipe, model: Any, ranks: Any) -> PlacedRanks | None:
         return None
     placement = placement_of(recipe, ranks)
     held = held_by(model, placement)
+    refuse_idle(placement, held)
     return PlacedRanks(ranks, held, placement=placement, about=described(placement, held))
+
+
+def refuse_idle(placement: Placement, held: Sequence[HeldTogether]) -> None:
+    """Raises InputError for a rank whose directions run through frozen components alone."""
+    busy = {rank for each in held for rank in each.holders}
+    if idle := [rank for rank in range(len(placement)) if rank not in busy]:
+        raise input_error(
+            f"parallel: rank {idle[0]} would train nothing",
+            got=f"{', '.join(placement[idle[0]])}, whose components are all frozen",
+            allowed="a direction with a component that is trained, on each rank",
+            fix="remove these directions and their corpora, or `parallel` to have every process train all components",
+        )
 
 
 def placement_of(recipe: Recipe, ranks: Ranks) -> Placement:
