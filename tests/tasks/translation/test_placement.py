@@ -1,12 +1,16 @@
 """Which weights each rank of a placement trains."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.fake_ranks import Twins as OtherTwin
 from tests.model.modular.test_modular import modular
-from tests.modular_run import modular_sources
+from tests.modular_run import modular_recipe
+from trimtab.config.load import load_recipe
+from trimtab.config.paths import resolve_paths
+from trimtab.config.run import Recipe
 from trimtab.errors import InputError
 from trimtab.tasks.translation.placement import described, held_by, placement_of, refuse_idle
 
@@ -15,6 +19,10 @@ class Twins(OtherTwin):
     """Rank 0 of two, of which the other finds the same."""
 
     rank, is_first = 0, True
+
+
+def recipe_of(folder: Path, **changes: Any) -> Recipe:
+    return resolve_paths(load_recipe(modular_recipe(folder, **changes)))
 
 
 SPLIT = [{"en-de": 0.5, "de-en": 1.0}, {"en-de": 0.5, "en-pt": 1.0, "pt-en": 1.0}]
@@ -33,12 +41,12 @@ def test_a_component_is_held_by_the_ranks_of_its_directions() -> None:
 def test_a_placement_for_other_ranks_is_refused_and_without_one_it_is_computed(tmp_path: Path) -> None:
     given = {"kind": "by_direction", "placement": [*SPLIT[:1], {}, *SPLIT[1:]]}
     with pytest.raises(InputError, match=r"rank 1 has no work[^$]*fix +give it a share"):
-        modular_sources(tmp_path, parallel=given)
+        recipe_of(tmp_path, parallel=given)
     one = [{name: 1.0 for each in SPLIT for name in each}]
-    recipe, _ = modular_sources(tmp_path, parallel={"kind": "by_direction", "placement": one})
+    recipe = recipe_of(tmp_path, parallel={"kind": "by_direction", "placement": one})
     with pytest.raises(InputError, match="1 entries and 2 processes"):
         placement_of(recipe, Twins())
-    recipe, _ = modular_sources(tmp_path, parallel={"kind": "by_direction"})
+    recipe = recipe_of(tmp_path, parallel={"kind": "by_direction"})
     found = placement_of(recipe, Twins())
     total: dict[str, float] = {}
     for rank in found:
@@ -55,7 +63,7 @@ def test_what_needs_all_components_is_refused(tmp_path: Path) -> None:
     }
     for key, value in changes.items():
         with pytest.raises(InputError, match="needs all components on each process"):
-            modular_sources(tmp_path, **{"parallel": {"kind": "by_direction"}, key: value})
+            recipe_of(tmp_path, **{"parallel": {"kind": "by_direction"}, key: value})
 
 
 def test_each_rank_is_described() -> None:
