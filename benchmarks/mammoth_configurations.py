@@ -51,10 +51,11 @@ CHANGES = {
 OF_ONE = {
     "multi30k": {"step.schedule.warmup": "10 steps", "data.tokenizer.vocabulary_size": "2000"},
     "synthdata": {"step.schedule.warmup": "10 steps", "data.tokenizer": "{kind: sentencepiece}"},
-    "wmt 12 pairs": {"data.tokenizer.vocabulary_size": "8000"},
+    "wmt 12 pairs": {"data.tokenizer.vocabulary_size": "8000", "step.optimizer.learning_rate": "1e-3"},
 }
 """Warm-ups of 3,000 steps are longer than the run. The synthetic tasks have few different pieces, so their vocabulary
-is as large as it can be."""
+is as large as it can be. The third configuration runs for 4 steps at a learning rate of 3 without a schedule, which
+tests communication; trained for longer, it diverges at the sixteenth step, and trimtab ends the run."""
 MOST_DIRECTIONS = 3
 """So many are translated, and one that was not trained."""
 
