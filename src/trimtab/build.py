@@ -117,9 +117,7 @@ def build(
     packed = device.type == "cuda" and precision not in WHOLE and not recipe.model.needs_padding
     clock = RunClock(datasets.positions_per_epoch)
     compiled = packed and wants_compile(
-        recipe,
-        targets_per_epoch=datasets.targets_per_epoch,
-        tokens_per_target=datasets.tokens_per_target,
+        recipe, targets_per_epoch=datasets.targets_per_epoch, tokens_per_target=datasets.tokens_per_target
     )
     sharded = ranks.world_size > 1 and recipe.parallel.kind == "fsdp"
     graphed = packed and can_be_recorded(recipe) and not sharded

@@ -19,7 +19,7 @@ def placement_problems(ranks: Sequence[Any], directions: Sequence[str], *, key: 
         if not isinstance(rank, Mapping) or not rank:
             yield Problem(
                 what=f"{key}: rank {number} has no work",
-                got=repr(rank)[:80],
+                got=repr(cast("Any", rank))[:80],
                 allowed="an object with the share of each direction on this rank",
                 fix="give it a share of a direction, or plan for fewer GPUs",
             )
