@@ -1,7 +1,7 @@
 """Introduces the stages to one another: a recipe becomes the parts of a run. Its task brings data, model and loss."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from trimtab.data.data_stream import DataStream
 from trimtab.data.ledger import Ledger
 from trimtab.device import choose_device, wants_compile
 from trimtab.distributed import ONE_RANK, Ranks
+from trimtab.distributed.placed_ranks import PlacedRanks
 from trimtab.distributed.sharding import ShardedOptimizer, Sharding, shard
 from trimtab.errors import input_error
 from trimtab.model.freeze import Unfreezing, freeze
@@ -42,6 +43,7 @@ from trimtab.step.step_graphs import StepGraphs
 from trimtab.step.stepper import Stepper, TrainingModule
 from trimtab.tasks.task import Task
 from trimtab.tasks.task_of import task_of
+from trimtab.tasks.translation.placement import placed_ranks
 
 
 @dataclass(slots=True)
@@ -55,9 +57,13 @@ class EvaluationModel:
     """Half precision, in which decoding on a GPU is several times faster; None if the weights stay as they are."""
     gathered: Callable[[torch.dtype | None], Any] | None = None
     """Gives a whole copy of a model whose weights are divided among ranks."""
+    refresh: Callable[[], None] | None = None
+    """Brings the weights up to date that other ranks train."""
 
     def copy(self) -> Any:
         """The model to score now; the very model in training where nothing of this applies."""
+        if self.refresh is not None:
+            self.refresh()
         if self.gathered is not None:
             return self.gathered(self.dtype)
         model = self.model if self.averaged is None else self.averaged(self.model)
@@ -95,6 +101,8 @@ class Parts:
     """An `EvaluationModel`, or what gives one part of what that copies."""
     sharding: Sharding | None = None
     """How the model is divided among ranks; None where each has all of it."""
+    placed: PlacedRanks | None = None
+    """Which weights each rank trains, where ranks train different ones."""
 
 
 def build(
@@ -109,9 +117,7 @@ def build(
     packed = device.type == "cuda" and precision not in WHOLE and not recipe.model.needs_padding
     clock = RunClock(datasets.positions_per_epoch)
     compiled = packed and wants_compile(
-        recipe,
-        targets_per_epoch=datasets.targets_per_epoch,
-        tokens_per_target=datasets.tokens_per_target,
+        recipe, targets_per_epoch=datasets.targets_per_epoch, tokens_per_target=datasets.tokens_per_target
     )
     sharded = ranks.world_size > 1 and recipe.parallel.kind == "fsdp"
     graphed = packed and can_be_recorded(recipe) and not sharded
@@ -124,6 +130,8 @@ def build(
     if ranks.world_size > 1:
         refuse_rounding_by_chance([each for each in model.parameters() if each.requires_grad])
         refuse_released_gradients(recipe)
+    placed = placed_ranks(recipe, model, ranks)
+    ranks = placed or ranks
     if recipe.step.recompute != "none":
         model.recompute_in_backward(recipe.step.recompute)
     model.kernel = "varlen" if packed else "padded"
@@ -152,8 +160,9 @@ def build(
         learning_rate=build_learning_rate(recipe, model, clock=clock),
         stop_rule=StopRule(recipe.length, recipe.evaluate.patience, clock),
         stepper=stepper,
-        evaluation_model=build_evaluation_model(recipe, objective, stepper.optimizer, sharding),
+        evaluation_model=build_evaluation_model(recipe, objective, stepper.optimizer, sharding, placed),
         sharding=sharding,
+        placed=placed,
     )
 
 
@@ -247,13 +256,17 @@ def build_stepper(
             on_host=step.offload == "optimizer_states",
         )
 
-    model = objective.model
+    model, placed = objective.model, ranks if isinstance(ranks, PlacedRanks) else None
     optimizer = optimizer_of(model) if sharding is None else ShardedOptimizer(sharding, model, optimizer_of)
     stepper = Stepper(
         objective=objective,
         loss=objective.compute_loss,
         optimizer=optimizer,
-        clip=build_clip(step.clip, components=components_of(model, optimizer)),
+        clip=build_clip(
+            step.clip,
+            components=components_of(model, optimizer, own=None if placed is None else placed.own_names),
+            squares_of_step=None if placed is None else placed.squares_of_step,
+        ),
         scale=LossScale(enabled=objective.precision == "fp16_mixed", device=objective.device),
         gate=OutlierGate(recipe.guard),
         clock=clock,
@@ -274,13 +287,20 @@ def build_stepper(
     return stepper
 
 
-def components_of(model: Any, optimizer: Optimizer) -> Components | None:
-    """Which component of a modular model each gradient belongs to; None for other models."""
+def components_of(
+    model: Any, optimizer: Optimizer, *, own: Collection[str] | None = None
+) -> Components | None:
+    """Which component of a modular model each gradient belongs to; None for other models. `own` has the names of the
+    weights that this rank trains, where others train others."""
     if not isinstance(model, Modular):
         return None
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     numbers = {component: number for number, component in enumerate(model.components)}
-    trained = [each for each in optimizer.parameters if each.requires_grad]
+    trained = [
+        each
+        for each in optimizer.parameters
+        if each.requires_grad and (own is None or names[id(each)] in own)
+    ]
     owners = tuple(numbers[model.component_of(names[id(each)])] for each in trained)
     return Components(model.components, owners)
 
@@ -290,6 +310,8 @@ def open_stream(
 ) -> DataStream:
     """The micro-batches of this rank; with `same_number`, as many as each other one has."""
     mixture = task_of(recipe).open_mixture(recipe, datasets)
+    if isinstance(ranks, PlacedRanks):  # each cuts its directions out of the global batches
+        batching, ranks = batching.placed(ranks.placement, ranks.rank), ONE_RANK
     in_order = same_number and getattr(batching, "in_order", False)
     return DataStream(
         mixture, datasets.stages, batching.cut_at, device, ranks, same_number=same_number, in_order=in_order
@@ -311,7 +333,11 @@ def build_learning_rate(recipe: Recipe, model: nn.Module, *, clock: RunClock) ->
 
 
 def build_evaluation_model(
-    recipe: Recipe, objective: TrainingModule, optimizer: Optimizer, sharding: Sharding | None = None
+    recipe: Recipe,
+    objective: TrainingModule,
+    optimizer: Optimizer,
+    sharding: Sharding | None = None,
+    placed: PlacedRanks | None = None,
 ) -> EvaluationModel:
     """What makes the model that the evaluations of a recipe score."""
     averaged, precision = None, objective.precision
@@ -329,7 +355,8 @@ def build_evaluation_model(
         assert isinstance(optimizer, AveragedWeights), "a recipe that evaluates the average keeps it"
         averaged = optimizer.averaged_copy
     narrow = objective.device.type == "cuda"
-    return EvaluationModel(objective.model, averaged, half_of(precision) if narrow else None)
+    refresh = None if placed is None else placed.refresh
+    return EvaluationModel(objective.model, averaged, half_of(precision) if narrow else None, refresh=refresh)
 
 
 def half_of(precision: Resolved) -> torch.dtype | None:

@@ -348,6 +348,8 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     if prepared.reset:
         commit_reset(prepared, before, state, recorder)
     prepared.progress.message(describe(parts, state))
+    if parts.placed is not None:
+        prepared.progress.message(parts.placed.about)
     if parts.recipe.freeze:
         prepared.progress.message(f"trained: {'; '.join(map(str, trained(parts)))}")
     if planned := planned_memory(parts):

@@ -25,7 +25,7 @@ def test_the_page_has_a_line_for_each_gpu_and_what_it_costs(path):
     said = called(path, "--gpus", 2)
     assert "recipe.yaml on 2 GPUs: 2 directions" in said
     assert "encoder.shared.0,1  2" in said
-    for words in ("this placement", "data parallelism", "lower bound", "on paper"):
+    for words in ("this placement", "data parallelism", "lower bound", "by_direction"):
         assert words in said
 
 

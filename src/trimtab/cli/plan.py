@@ -38,7 +38,7 @@ def tasks(
 
     Work is even to within 5%, and as little as possible has to be communicated: a GPU holds the components of its
     directions only, and the GPUs that hold a component sum its gradients once a step. Needs no GPU and no PyTorch.
-    Training itself keeps every component on every GPU.
+    `trimtab train` places directions so with `parallel: {kind: by_direction}`.
     """
     from trimtab.config.load import load_recipe
     from trimtab.fit.modular_tasks import instance_of, read_placement
@@ -69,13 +69,7 @@ def _facts(placement: "Placement") -> dict[str, Any]:
         "data_parallel_bytes": data_parallel(instance).communicated,
         "largest_part_of_the_model": max(placement.held_bytes) / sum(instance.bytes_of.values()),
         "gpus_by_component": placement.holders,
-        "ranks": [
-            {
-                instance.tasks[task].name: round(work / instance.tasks[task].work, 4)
-                for task, work in rank.items()
-            }
-            for rank in placement.work
-        ],
+        "ranks": [{name: round(share, 4) for name, share in rank.items()} for rank in placement.shares],
     }
 
 
@@ -103,7 +97,7 @@ def _page(name: str, found: "Placement", given: "Placement | None") -> list[str]
     lines.append(f"{'lower bound':<20}{'':7}   {facts['lower_bound_bytes'] / GIB:20.2f} GiB")
     lines += [
         "",
-        "work: 1 is the mean; a share is that of a direction's sentences. This is a plan on paper: `trimtab train`",
-        "keeps every component on every GPU.",
+        "work: 1 is the mean; a share is that of a direction's sentences. `trimtab train` with",
+        f"`parallel: {{kind: by_direction}}` on {instance.ranks} processes places directions so.",
     ]
     return lines

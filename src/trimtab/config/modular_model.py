@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Literal, cast
 from pydantic import Field, model_validator
 
 from trimtab.config.language_codes import plain_code
+from trimtab.config.language_layers import MOST_LAYERS, LayersByLanguage, expanded
 from trimtab.config.model import ENCODER_DECODER_PRESETS, EncoderDecoderModel
 from trimtab.config.presets import filled_from_preset
 from trimtab.config.settings import Settings, refused
 
 NAME = r"[A-Za-z_][A-Za-z0-9_+-]*"
 REFERENCE = re.compile(rf"({NAME})(?:\.(\d+)(?:-(\d+))?)?")
-MOST_LAYERS = 1000
 Side = Literal["encoder", "decoder"]
 SIDES: tuple[Side, ...] = ("encoder", "decoder")
 
@@ -90,6 +90,11 @@ class ModularModel(EncoderDecoderModel):
     embeddings: Literal["shared", "language"] = "shared"
     """One set of embeddings for all languages, or one for each. The vocabulary is shared in any case, and
     `tie_embeddings` says which matrices of a set are one."""
+    language_layers: LayersByLanguage | None = None
+    """Layers of which each language has its own, in the places of shared ones: `{encoder: {source: 1, target: 2}}`
+    makes the lowest layer of the component `shared` one of the source language, and its two highest layers those of
+    the target language. In the resolved recipe they are components of their own, such as `shared_from_en` and
+    `shared_to_de`."""
     mean_over: Literal["step", "component"] = "step"
     """What the gradient of a component is divided by: all targets of the step, so that the whole gradient is that of
     the mean loss; or the targets of the directions that use the component, so that rarely used components have
@@ -100,7 +105,7 @@ class ModularModel(EncoderDecoderModel):
     def _fill_preset(cls, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
-        given = dict(cast("Mapping[str, Any]", value))
+        given = expanded(cast("Mapping[str, Any]", value))
         for side in SIDES:
             key = f"{side}_layers"
             depth = _deepest(given, side)
@@ -114,7 +119,7 @@ class ModularModel(EncoderDecoderModel):
                     fix=f"remove it, and write the layers of each component in `model.{side}_components`",
                 )
             # Where they are not known, components or directions are wrong, which their own fields say.
-            given[key] = depth or 1
+            given[key] = min(max(depth, 1), MOST_LAYERS)
         return filled_from_preset(given, ENCODER_DECODER_PRESETS)
 
     @model_validator(mode="after")
@@ -126,6 +131,14 @@ class ModularModel(EncoderDecoderModel):
         for side in SIDES:
             self._check_all_used(side)
         self._check_spelling()
+        if self.language_layers is not None:
+            raise refused(
+                "language_layers",
+                "cannot be put into the stacks of the directions",
+                got=str(self.language_layers.model_dump(exclude_none=True)),
+                allowed="layers of `encoder` and `decoder`, beside components with numbers of layers",
+                fix="write `language_layers: {encoder: {source: 1, target: 2}}`",
+            )
         if self.experts is not None:
             raise refused(
                 "experts",
@@ -270,6 +283,14 @@ class ModularModel(EncoderDecoderModel):
                     fix="remove one of the two, or give the component another range",
                 )
             seen |= own
+        if len(seen) > MOST_LAYERS:
+            raise refused(
+                "directions",
+                f"the {side} of {name} is too deep",
+                got=f"{len(seen)} layers",
+                allowed=f"at most {MOST_LAYERS}",
+                fix=f"lower the numbers of layers in `model.{side}_components`, or name fewer of them",
+            )
 
     def _check_languages(self, name: str) -> None:
         source, target = self.languages(name)

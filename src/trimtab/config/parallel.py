@@ -54,4 +54,16 @@ class FullySharded(_Waits):
     kind: Literal["fsdp"] = "fsdp"
 
 
-Parallel = Annotated[DataParallel | FullySharded, Field(discriminator="kind")]
+class ByDirection(_Waits):
+    """Every process works on some directions of a modular model and trains the components of these. The processes that
+    hold a component sum its gradients once a step; a process has gradients and optimizer states of its components
+    alone."""
+
+    kind: Literal["by_direction"] = "by_direction"
+    placement: tuple[dict[str, float], ...] = ()
+    """For each process its directions, each with the share of the direction's sentences that it takes: `[{en-de: 1.0},
+    {en-ja: 0.5}, {en-ja: 0.5, ja-en: 1.0}]`, as `trimtab plan tasks --json` prints under `ranks`. Empty to compute the
+    placement for the number of processes of the job: even work, least communication."""
+
+
+Parallel = Annotated[DataParallel | FullySharded | ByDirection, Field(discriminator="kind")]

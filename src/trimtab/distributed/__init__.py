@@ -6,3 +6,4 @@ Words: a *rank* is the number of a process, from 0; the *world size* is how many
 from trimtab.distributed.ranks import ONE_RANK as ONE_RANK
 from trimtab.distributed.ranks import OneRank as OneRank
 from trimtab.distributed.ranks import Ranks as Ranks
+from trimtab.distributed.ranks import SumsByComponent as SumsByComponent

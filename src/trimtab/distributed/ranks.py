@@ -49,6 +49,22 @@ class Ranks(Protocol):
         ...
 
 
+@runtime_checkable
+class SumsByComponent(Ranks, Protocol):
+    """Ranks of which each has the gradients of some components alone; see `PlacedRanks`."""
+
+    squares: Tensor | None
+    """Squared norms of the gradients of all components, float64 and summed over ranks; None before the first step."""
+
+    def train_own(self) -> None:
+        """Leaves the weights of other ranks to them."""
+        ...
+
+    def sum_gradients(self) -> Tensor:
+        """Sums the gradients of each component over its holders; this rank's part of `squares`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class OneRank:
     """A process that trains alone: every sum is what it is already, and nothing is waited for."""

@@ -10,6 +10,7 @@ from typing import Any, cast
 from trimtab.config.corpora import TrainCorpus
 from trimtab.config.modular_data import trained_directions
 from trimtab.config.modular_model import SIDES, ModularModel, Side
+from trimtab.config.placement import placement_problems
 from trimtab.config.run import Recipe
 from trimtab.errors import InputError, Problem, input_error
 from trimtab.fit.batches import ratio_of_sides
@@ -21,9 +22,9 @@ GRADIENT_BYTES = 4
 """Gradients are summed in float32."""
 
 
-def instance_of(recipe: Recipe, folder: Path, *, ranks: int) -> Instance:
+def instance_of(recipe: Recipe, folder: Path, *, ranks: int, option: str = "--gpus") -> Instance:
     """What is placed for a recipe. Raises InputError for another model than a modular one, and where a step has not a
-    longest sentence for each rank."""
+    longest sentence for each rank; `option` is what sets their number."""
     model = recipe.model
     if not isinstance(model, ModularModel):
         raise input_error(
@@ -36,11 +37,11 @@ def instance_of(recipe: Recipe, folder: Path, *, ranks: int) -> Instance:
     if ranks * longest > tokens:
         most = tokens // longest
         raise input_error(
-            "--gpus: a step has too few target tokens for this many GPUs",
+            f"{option}: a step has too few target tokens for this many GPUs",
             got=f"{ranks} GPUs, {tokens:,} tokens a step, sentences of up to {longest} tokens",
             allowed=f"1 to {most}" if most else f"a step of at least {longest} tokens",
             fix=f"raise `step.tokens_per_step` to {ranks * longest} or more"
-            + (f", or write `--gpus {most}`" if most else ""),
+            + (f", or write `{option} {most}`" if most else ""),
         )
     shape = native_shape(recipe, vocabulary_of(recipe, folder))
     layers = {
@@ -129,41 +130,7 @@ def _problems(ranks: Any, instance: Instance) -> Iterator[Problem]:
             fix="set --gpus to the number of ranks in the file",
         )
         return
-    placed = Counter[str]()
-    for number, rank in enumerate(cast("list[Any]", ranks)):
-        if not isinstance(rank, dict) or not rank:
-            yield Problem(
-                what=f"--placement: rank {number} has no work",
-                got=repr(cast("Any", rank))[:80],
-                allowed="an object with the share of each direction on this rank",
-                fix="give it a share of a direction, or plan for fewer GPUs",
-            )
-            continue
-        for name, share in cast("dict[str, Any]", rank).items():
-            if name not in known:
-                yield Problem(
-                    what=f"--placement: rank {number} has a direction that is not in the recipe",
-                    got=name[:80],
-                    allowed=", ".join(known),
-                    fix="write a direction of `model.directions`",
-                )
-            elif isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-                yield Problem(
-                    what=f"--placement: rank {number}: not a share of {name}",
-                    got=repr(share)[:80],
-                    allowed="a number from 0 to 1",
-                    fix="the shares of a direction on all ranks add up to 1",
-                )
-            else:
-                placed[name] += share  # pyright: ignore[reportArgumentType]
-    wrong = [f"{name} {placed[name]:.3f}" for name in known if abs(placed[name] - 1) > 1e-3]
-    if wrong:
-        yield Problem(
-            what="--placement: shares do not add up to 1",
-            got=", ".join(wrong[:10]) + (" ..." if len(wrong) > 10 else ""),
-            allowed="1 for each direction, over all ranks",
-            fix="divide the shares of a direction by their sum",
-        )
+    yield from placement_problems(cast("list[Any]", ranks), known, key="--placement")
 
 
 def _file_bytes(corpus: TrainCorpus, root: Path, *, reverse: bool) -> int:

@@ -64,6 +64,14 @@ class Placement:
         return {name: sum(name in each for each in held) for name in self.instance.bytes_of}
 
     @property
+    def shares(self) -> list[dict[str, float]]:
+        """By rank, the share of each of its tasks, by name."""
+        tasks = self.instance.tasks
+        return [
+            {tasks[task].name: work / tasks[task].work for task, work in rank.items()} for rank in self.work
+        ]
+
+    @property
     def communicated(self) -> int:
         """Bytes that all ranks send in a step."""
         return sum(_sent(self.instance.bytes_of[name], count) for name, count in self.holders.items())

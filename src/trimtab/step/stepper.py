@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from trimtab.distributed import ONE_RANK, Ranks
+from trimtab.distributed import ONE_RANK, Ranks, SumsByComponent
 from trimtab.distributed.share import dropout_seed
 from trimtab.run_clock import RunClock
 from trimtab.step.clip.protocol import Clip
@@ -126,6 +126,8 @@ class Stepper:
         """Prepares the next step: its dropout, which weights it trains, whether its loss truncates, and whether it is
         left out because it lies near a step that damaged the run. All of it follows from where the run is."""
         self.train_weights_of(state.step)
+        if isinstance(self.ranks, SumsByComponent):
+            self.ranks.train_own()
         if self.fading is not None:
             self.fading.begin(state.step)
         after = self.truncate_after

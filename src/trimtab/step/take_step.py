@@ -83,7 +83,7 @@ def step_on_device(
     total = accumulate(objective, batches, targets=numbers.targets, scale=scale)
     if numbers.ranks.world_size > 1:
         total = summed(total, parameters, numbers.ranks)
-    if any(isinstance(batch, LeavesWeightsOut) and batch.leaves_weights_out for batch in batches):
+    elif any(isinstance(batch, LeavesWeightsOut) and batch.leaves_weights_out for batch in batches):
         fill_missing(parameters)
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     grad_norm, clipped = clip(gradients, unscale=scale.inverse)

@@ -1,16 +1,16 @@
 """Saves checkpoints while a run trains: what to save, how many failed saves to tolerate, which ones are healthy."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
-from torch import nn
+from torch import Tensor, nn
 
 from trimtab.checkpoint.background import BackgroundSaver
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_steps
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.distributed.sharding import Sharding
 from trimtab.errors import DiskFull
 from trimtab.finding import Finding
 from trimtab.model.lora import checkpoint_weights
@@ -21,6 +21,15 @@ from trimtab.types import TrainState
 
 SAVE_TRIES = 3
 """A full disk is met with training on and trying again at the next checkpoint, so many times."""
+
+
+@runtime_checkable
+class PutsTogether(Protocol):
+    """Ranks that each hold a part of the weights and states, as `Sharding` and `PlacedRanks` do."""
+
+    def whole(self, tensors: Mapping[str, Tensor], *, keep: bool) -> dict[str, Tensor]:
+        """The whole tensors where `keep` is true; all ranks make this call."""
+        ...
 
 
 @dataclass(slots=True)
@@ -37,7 +46,7 @@ class Checkpointer:
     findings: Findings
     is_on: bool = True
     """Whether anything is saved."""
-    sharding: Sharding | None = None
+    divided: PutsTogether | None = None
     """How model and optimizer are divided among ranks, which then all save together."""
     saver: BackgroundSaver = field(init=False)
     failed: int = 0
@@ -58,10 +67,10 @@ class Checkpointer:
         if not self.is_on:
             return
         if (
-            self.sharding is not None
+            self.divided is not None
         ):  # all ranks put it together, though one of them may have it saved already
             model, optimizer = (
-                self.sharding.whole(each, keep=writes and is_new)
+                self.divided.whole(each, keep=writes and is_new)
                 for each in (checkpoint_weights(self.model), self.optimizer.state_tensors())
             )
         elif writes and is_new:

@@ -103,6 +103,8 @@ def suspect_examples(parts: Parts, window: GlobalBatch, *, step: int) -> list[Su
 
 def example_losses(parts: Parts, window: GlobalBatch) -> ExampleLosses:
     """The loss of each example by the present weights, without dropout, smoothing or truncation."""
+    if parts.placed is not None:
+        parts.placed.refresh()
     if parts.sharding is not None:
         whole = parts.sharding.plain_copy(parts.model, dtype=parts.evaluation_model.dtype)
         parts = replace(parts, model=whole, sharding=None)

@@ -1,7 +1,7 @@
 """The health of a run, checked at each evaluation: updates, sizes of weights and activations, cost of steps."""
 
 import math
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -59,6 +59,8 @@ class HealthCheck:
     learning_rate: LearningRate
     clip: Clip
     """As the recipe says it."""
+    only: Collection[str] | None = None
+    """Names of the weights that this rank trains; None for all."""
     steps: int = 0
     """Steps since the beginning, which is a resume where there was one."""
     steps_of_look: int = 0
@@ -88,10 +90,14 @@ class HealthCheck:
 
     def __post_init__(self) -> None:
         model, clip = self.model, self.clip
-        self.resting = marks(model)
+        self.resting = marks(model, only=self.only)
         self.trainable = len(self.resting)
         self.ratios = UpdateRatios(
-            {name: each for name, each in model.named_parameters() if each.requires_grad and each.numel()}
+            {
+                name: each
+                for name, each in model.named_parameters()
+                if each.requires_grad and each.numel() and (self.only is None or name in self.only)
+            }
         )
         self.lookups = frozenset(
             f"{name}.weight" for name, each in model.named_modules() if isinstance(each, nn.Embedding)

@@ -76,6 +76,7 @@ class Recorder:
                 parts.recipe.step.clip,
                 untouched=UntouchedRows(rows_of(parts)),
                 vocabulary=vocabulary_of(parts),
+                only=None if parts.placed is None else parts.placed.own_names,
             ),
             Quarantine(self.logger.quarantine, parts),
             tell=self.finding,
@@ -89,7 +90,7 @@ class Recorder:
             fingerprints=fingerprints,
             findings=self.findings,
             is_on=parts.recipe.checkpoint.write,
-            sharding=parts.sharding,
+            divided=parts.sharding or parts.placed,
         )
         self.pending: list[Pending] = []
         self.stopwatch = Stopwatch()

@@ -25,8 +25,11 @@ def restore(parts: Parts, checkpoint: Checkpoint, *, reset: Collection[Reset] = 
     state = checkpoint.load_state()
     # Moments are of the weights that the last step trained.
     parts.stepper.train_weights_of(max(0, state.step - 1))
+    if parts.placed is not None:
+        parts.placed.train_own()
     # From nothing, a moving average begins with the weights as they are now.
     moments = {} if "optimizer" in reset else checkpoint.load_optimizer()
+    moments = moments if parts.placed is None else parts.placed.own_states(moments)
     parts.stepper.optimizer.load_state_tensors(moments)
     parts.stepper.from_dict(kept_by_the_guard(state.guard, reset))
     if "data" not in reset:

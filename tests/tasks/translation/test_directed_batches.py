@@ -74,3 +74,38 @@ def test_planned_packs_hold_what_directions_of_other_lengths_have(tmp_path: Path
 def test_parts_are_divided_in_their_order_and_none_is_empty() -> None:
     assert divided([1, 2, 3, 4, 5], 2) == [[1, 2], [3, 4, 5]]
     assert divided([1, 2], 5) == [[1], [2]]
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 5), st.integers(1, 6), st.integers(0, 3)), min_size=1, max_size=30),
+    st.lists(st.lists(st.floats(0, 1), min_size=4, max_size=4), min_size=1, max_size=3),
+)
+def test_ranks_take_each_example_of_a_step_once(
+    rows: list[tuple[int, int, int]], shares: list[list[float]]
+) -> None:
+    shares = [*shares, [1.0] * 4]
+    placement = [dict(zip(NAMES, each, strict=True)) for each in shares]
+    model, window = modular(), window_of(rows)
+    packing = packing_of(model, 64)
+    seen: list[tuple[str, int]] = []
+    for rank in range(len(placement)):
+        for batch in packing.placed(placement, rank).cut_at(window, 0):
+            ((name, pack),) = batch.parts
+            assert placement[rank][name] > 0
+            seen.append((name, pack.num_targets))
+    for number, name in enumerate(NAMES):
+        own = sum(row[1] for row in rows if row[2] == number)
+        assert sum(count for each, count in seen if each == name) == own
+
+
+def test_a_rank_has_factors_of_the_whole_step() -> None:
+    model = modular(mean_over="component")
+    window = window_of([(2, 3, NAMES.index("en-de")), (2, 5, NAMES.index("pt-en"))])
+    packing = packing_of(model, 8)
+    placement = [{"en-de": 1.0, "de-en": 1.0}, {"en-pt": 1.0, "pt-en": 1.0}]
+    for rank in range(2):
+        (own,) = packing.placed(placement, rank).cut_at(window, 0)
+        whole = packing.cut_at(window, 0)[0]
+        assert own.factors is not None
+        assert whole.factors is not None
+        assert own.factors.tolist() == whole.factors.tolist()

@@ -7,8 +7,11 @@ from trimtab.config.freezing import stages_of
 from trimtab.config.modular_data import trained_directions
 from trimtab.config.modular_model import ModularModel
 from trimtab.config.nearest import did_you_mean, nearest_words
+from trimtab.config.optimizers import SGD, AdamW, Lion, StableAdamW
+from trimtab.config.parallel import ByDirection
+from trimtab.config.placement import placement_problems
 from trimtab.config.run import Recipe
-from trimtab.config.step import ClipComponent
+from trimtab.config.step import ClipAdaptive, ClipComponent
 
 
 def modular_contradictions(recipe: Recipe) -> Iterator[Complaint]:
@@ -21,6 +24,7 @@ def modular_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     yield from _two_names_of_a_file(recipe, recipe.model)
     yield from _indistinct(recipe.model)
     yield from _not_for_modular(recipe, recipe.model)
+    yield from _placed(recipe, recipe.model)
 
 
 def _only_for_modular(recipe: Recipe) -> Iterator[Complaint]:
@@ -36,6 +40,14 @@ def _only_for_modular(recipe: Recipe) -> Iterator[Complaint]:
                 allowed="nothing; `tags` tell the directions of one model apart",
                 fix="remove it, or set `model: {kind: modular, ...}`",
             )
+    if isinstance(recipe.parallel, ByDirection):
+        yield Complaint(
+            path="parallel.kind",
+            what="directions belong to a modular model",
+            got=f"by_direction, with `model.kind: {recipe.model.kind}`",
+            allowed="data_parallel or fsdp",
+            fix="remove `parallel`",
+        )
     if isinstance(recipe.step.clip, ClipComponent):
         yield Complaint(
             path="step.clip.kind",
@@ -149,8 +161,8 @@ def _not_for_modular(recipe: Recipe, model: ModularModel) -> Iterator[Complaint]
             path="parallel.kind",
             what=f"{what}: each micro-batch uses different weights",
             got="fsdp",
-            allowed="data_parallel",
-            fix="remove `parallel`",
+            allowed="data_parallel or by_direction",
+            fix="set `parallel: {kind: by_direction}`: a process has states of the components of its directions alone",
         )
     if recipe.step.gradients == "released":
         yield Complaint(
@@ -194,6 +206,42 @@ def _not_for_modular(recipe: Recipe, model: ModularModel) -> Iterator[Complaint]
                 allowed="other transforms",
                 fix="remove it",
             )
+
+
+def _placed(recipe: Recipe, model: ModularModel) -> Iterator[Complaint]:
+    """Directions on processes: a placement that does not fit, and what needs the weights of all components at once."""
+    if not isinstance(recipe.parallel, ByDirection):
+        return
+    given = recipe.parallel.placement
+    for each in placement_problems(given, list(model.directions), key="placement") if given else ():
+        what = each.what.removeprefix("placement: ")
+        yield Complaint(
+            path="parallel.placement", what=what, got=each.got, allowed=each.allowed, fix=each.fix
+        )
+    step, remove = (
+        recipe.step,
+        "remove it, or `parallel`: with `data_parallel` every process trains all components",
+    )
+    optimizer = step.optimizer
+    if not isinstance(optimizer, AdamW | Lion | SGD) or isinstance(optimizer, StableAdamW):
+        got, allowed = optimizer.kind, "adamw, lion or sgd"
+        yield Complaint(path="step.optimizer", what=NEEDS_ALL, got=got, allowed=allowed, fix=ADAMW)
+    elif isinstance(optimizer, AdamW) and optimizer.states != "float32":
+        yield Complaint(
+            path="step.optimizer.states", what=NEEDS_ALL, got=optimizer.states, allowed="float32", fix=remove
+        )
+    if isinstance(step.clip, ClipAdaptive):
+        allowed = "global_norm, component or off"
+        fix = "set `step.clip: {kind: global_norm}`"
+        yield Complaint(path="step.clip", what=NEEDS_ALL, got="adaptive", allowed=allowed, fix=fix)
+    if step.ema is not None:
+        yield Complaint(
+            path="step.ema", what=NEEDS_ALL, got="a moving average", allowed="nothing", fix=remove
+        )
+
+
+NEEDS_ALL = "needs all components on each process, and with by_direction each has those of its directions"
+ADAMW = "set `step.optimizer: {kind: adamw}`"
 
 
 def _shown(names: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """Each component of a modular model clipped by itself, with what that does to the direction of the whole gradient."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +25,12 @@ class ComponentClip:
     which is 1 for a global norm. A skipped step is not counted.
     """
 
-    def __init__(self, at: float, components: Components) -> None:
-        self.at, self.components = at, components
+    def __init__(
+        self, at: float, components: Components, *, squares_of_step: Callable[[], Tensor] | None = None
+    ) -> None:
+        """`squares_of_step` gives the squared norm of each component over all ranks, where a rank has the gradients of
+        some components alone."""
+        self.at, self.components, self.squares_of_step = at, components, squares_of_step
         self.n_clips: Float[Tensor, "components"] | None = None
         """Steps in which each component was scaled down; on the device once the first gradients have come."""
         self.cosine: Float[Tensor, ""] | None = None
@@ -45,9 +49,11 @@ class ComponentClip:
         )
         squares = torch.stack(torch._foreach_norm(gradients)).float().square()
         owners, counts = self.state_on(squares)
+        squares = torch.zeros_like(counts).index_add_(0, owners, squares)
+        if self.squares_of_step is not None:
+            squares = self.squares_of_step().float()
         if unscale is not None:
             squares = squares * unscale.square()
-        squares = torch.zeros_like(counts).index_add_(0, owners, squares)
         norms = squares.sqrt()
         factors = self.at / norms.clamp(min=self.at)
         self.seen = (norms > self.at).float()

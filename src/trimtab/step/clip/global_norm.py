@@ -1,7 +1,7 @@
 """The gradient as one long vector: measured, and scaled down where it is too long."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,14 +15,17 @@ from trimtab.step.clip.gradients import gradients_of, local_parts, norm_over_ran
 class GlobalNormClip:
     """Scales all gradients down together to a norm of `at`; None only measures. It has no state."""
 
-    def __init__(self, at: float | None) -> None:
+    def __init__(self, at: float | None, *, norm_of_step: Callable[[], Tensor] | None = None) -> None:
+        """`norm_of_step` gives the norm over all ranks where each has the gradients of some weights alone."""
         self.at = at
+        self.norm_of_step = norm_of_step
 
     def __call__(
         self, gradients: Sequence[Tensor], *, unscale: Float[Tensor, ""] | None = None
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """The norm, and 1 where it was above `at`, else 0."""
-        return scale_to_norm(gradients, at=self.at, unscale=unscale)
+        norm = None if self.norm_of_step is None else self.norm_of_step()
+        return scale_to_norm(gradients, at=self.at, unscale=unscale, norm=norm)
 
     def after(self, skipped: Bool[Tensor, ""]) -> None:
         """Nothing is learned."""
@@ -60,11 +63,16 @@ def clip_global_norm(
 
 @torch.no_grad()
 def scale_to_norm(
-    gradients: Sequence[Tensor], *, at: float | None, unscale: Tensor | None = None
+    gradients: Sequence[Tensor],
+    *,
+    at: float | None,
+    unscale: Tensor | None = None,
+    norm: Tensor | None = None,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """What `clip_global_norm` does, of gradients."""
+    """What `clip_global_norm` does, of gradients; `norm` is theirs where it was measured already."""
     gradients = list(gradients)
-    norm, clipped, factor = factor_to_norm(norm_over_ranks(gradients), at=at, unscale=unscale)
+    measured = norm_over_ranks(gradients) if norm is None else norm
+    norm, clipped, factor = factor_to_norm(measured, at=at, unscale=unscale)
     if (at is not None or unscale is not None) and gradients:
         torch._foreach_mul_(local_parts(gradients), factor)
     return norm, clipped

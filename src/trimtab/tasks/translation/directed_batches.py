@@ -18,7 +18,7 @@ from trimtab.data.shape import with_capacity_for
 from trimtab.data.stream_sample import Sample
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.tasks.text.batches import plan_batches
-from trimtab.tasks.translation.directions import DirectedDatasets, split_by_direction
+from trimtab.tasks.translation.directions import DirectedDatasets, split_by_direction, taken
 from trimtab.types import DirectedBatch, PackedBatch
 
 Each = TypeVar("Each")
@@ -47,6 +47,9 @@ class DirectedPacking:
     """A direction with the most layers."""
     num_joined: int = 1
     """Micro-batches of a whole step, where packs have one shape."""
+    spans: Mapping[str, tuple[float, float]] | None = None
+    """Of each direction that this rank works on, from where to where in its targets of a step, from 0 to 1; None for
+    everything of each direction."""
 
     @property
     def resolved(self) -> dict[str, Any]:
@@ -83,10 +86,27 @@ class DirectedPacking:
         further micro-batches."""
         parts = {name: part for name, _, part in split_by_direction(window, self.directions)}
         factors = self.factors_of(parts)
+        if self.spans is not None:
+            parts = {name: between(parts[name], *span) for name, span in self.spans.items() if name in parts}
         packs = {name: self._packs(parts[name]) if name in parts else [] for name in self.planned}
         if not self.packing.shape.fixed:
             return [DirectedBatch(((name, pack),), factors) for name, each in packs.items() for pack in each]
-        return [DirectedBatch(tuple(each), factors) for each in self._joined(packs, step)]
+        blank = self._packs(taken(window, np.zeros(1, np.int64)))[0].blank()
+        return [DirectedBatch(tuple(each), factors) for each in self._joined(packs, step, blank)]
+
+    def placed(self, placement: Sequence[Mapping[str, float]], rank: int) -> "DirectedPacking":
+        """The same for a rank that takes its shares of some directions, where `placement` has those of each rank."""
+        spans: dict[str, tuple[float, float]] = {}
+        for name in self.planned:
+            shares = [each.get(name, 0.0) for each in placement]
+            before, whole = sum(shares[:rank]), sum(shares)
+            if shares[rank]:
+                spans[name] = before / whole, sum(shares[: rank + 1]) / whole
+        planned = {
+            name: math.ceil(self.planned[name] * (stop - start)) for name, (start, stop) in spans.items()
+        }
+        num_joined = max(1, math.ceil(self.num_joined * sum(planned.values()) / sum(self.planned.values())))
+        return replace(self, planned=planned, spans=spans, num_joined=num_joined)
 
     def mixed(self, window: TextGlobalBatch, pieces: int) -> list[DirectedBatch]:
         """A global batch in so many micro-batches, each with a part of every direction that has enough examples."""
@@ -108,16 +128,17 @@ class DirectedPacking:
         return torch.tensor([sum(targets.values()) / max(1, each) for each in own], dtype=torch.float32)
 
     def _packs(self, part: TextGlobalBatch) -> list[PackedBatch]:
+        if not len(part.target):
+            return []
         shape = self.packing.shape
         even = self.packing.tokens_per_step / shape.num_packs
         count = math.ceil(part.num_targets / (shape.target_capacity if shape.fixed else even))
         return self.packing.cut(part, replace(shape, num_packs=max(1, count)))
 
     def _joined(
-        self, packs: Mapping[str, Sequence[PackedBatch]], step: int
+        self, packs: Mapping[str, Sequence[PackedBatch]], step: int, blank: PackedBatch
     ) -> list[list[tuple[str, PackedBatch]]]:
         share = self.packing.tokens_at(step) / self.packing.tokens_per_step
-        blank = next(pack for each in packs.values() for pack in each).blank()
         alike: list[tuple[str, PackedBatch]] = []
         more: list[list[tuple[str, PackedBatch]]] = []
         for name, own in packs.items():
@@ -126,6 +147,13 @@ class DirectedPacking:
             alike += [(name, pack) for pack in filled]
             more += [[(name, pack)] for pack in own[count:]]
         return [*divided(alike, math.ceil(share * self.num_joined)), *more]
+
+
+def between(part: TextGlobalBatch, start: float, stop: float) -> TextGlobalBatch:
+    """The examples of a direction between two shares of its targets. Spans that meet leave out and repeat nothing."""
+    ends = part.target.offsets
+    first, last = (int(np.searchsorted(ends, share * ends[-1] - 0.5)) for share in (start, stop))
+    return taken(part, np.arange(first, min(last, len(part.target))))
 
 
 def divided(parts: Sequence[Each], count: int) -> list[list[Each]]:

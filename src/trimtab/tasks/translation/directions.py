@@ -174,13 +174,17 @@ def split_by_direction(
     _, first = np.unique(names, return_index=True)
     for name in names[np.sort(first)]:
         chosen = np.flatnonzero(names == name)
-        part = TextGlobalBatch(
-            window.source.take(chosen),
-            window.target.take(chosen),
-            window.corpus[chosen],
-            window.line[chosen],
-            window.position,
-            prompt=None if window.prompt is None else window.prompt[chosen],
-            links=None if window.links is None else window.links.take(chosen),
-        )
-        yield str(name), chosen, part
+        yield str(name), chosen, taken(window, chosen)
+
+
+def taken(window: TextGlobalBatch, chosen: np.ndarray) -> TextGlobalBatch:
+    """Some of the examples of a global batch, by their numbers in it."""
+    return TextGlobalBatch(
+        window.source.take(chosen),
+        window.target.take(chosen),
+        window.corpus[chosen],
+        window.line[chosen],
+        window.position,
+        prompt=None if window.prompt is None else window.prompt[chosen],
+        links=None if window.links is None else window.links.take(chosen),
+    )
