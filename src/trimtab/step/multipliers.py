@@ -46,7 +46,7 @@ def multipliers_of(
                 allowed=", ".join(names[:4]) + ", ...",
                 fix=f"write one of them, or a pattern such as `{names[-1].rpartition('.')[0] or names[-1]}*`",
             )
-    roles = {name: role_of(name) for name in names}
+    roles: dict[str, Role] = {name: role_of(name) for name in names}
     layers = layers_above(roles)
     factors: dict[str, float] = {}
     for name, role in roles.items():
