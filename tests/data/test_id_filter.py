@@ -2,7 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.data.id_filter import reasons_in_ids
+from trimtab.data.id_filter import REFUSED, TOO_LONG, reasons_in_ids, what_keeps_more
+from trimtab.data.transforms.apply import EMPTY_TARGET
 from trimtab.types import Ragged
 
 END, TAG = 3, 5
@@ -36,3 +37,12 @@ def test_a_pair_is_kept_that_has_content_on_both_sides_and_fits(pairs, max_token
 def test_one_number_of_tags_may_stand_for_all_rows():
     found = reasons_in_ids(rows([0, 1], [2, 2]), rows([4, 4]), num_tags=2, max_tokens=8)
     assert found == ["empty_source", ""]
+
+
+def test_what_to_change_follows_from_the_reasons():
+    assert "max_tokens, which source and target share" in what_keeps_more([TOO_LONG], shares_length=True)
+    refused, empty = what_keeps_more([REFUSED]), what_keeps_more([EMPTY_TARGET])
+    assert "chat template" in refused
+    assert "assistant" in empty
+    assert not any("max_tokens" in each for each in (refused, empty))
+    assert "max_tokens" in what_keeps_more([REFUSED, EMPTY_TARGET, "repeated"])

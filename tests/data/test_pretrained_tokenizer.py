@@ -38,6 +38,13 @@ def test_a_tokenizer_that_lacks_something_is_refused(tmp_path):
     base = pretrained_folder(tmp_path / "base")
     with pytest.raises(InputError, match="more pieces than the model has rows"):
         adopted(base, tmp_path / "own", vocabulary_size=100)
+    content = json.loads((base / "tokenizer.json").read_text())
+    far = {**content, "model": {**content["model"], "vocab": {**content["model"]["vocab"], "far": 10**7}}}
+    (base / "tokenizer.json").write_text(json.dumps(far))
+    with pytest.raises(InputError, match="ids that the model has no rows for") as error:
+        adopted(base, tmp_path / "own", vocabulary_size=270)
+    assert "10,000,000 for 'far'" in error.value.problems[0].got
+    (base / "tokenizer.json").write_text(json.dumps(content))
     settings = json.loads((base / "tokenizer_config.json").read_text())
     del settings["eos_token"]
     (base / "tokenizer_config.json").write_text(json.dumps(settings))

@@ -15,12 +15,12 @@ from trimtab.loss.terms import Terms
 from trimtab.types import IGNORE
 
 
-def make(tokens, rows, num_ids, dtype, seed=0):
+def make(tokens, rows, num_ids, dtype, seed=0, ignored=0.2):
     generator = torch.Generator().manual_seed(seed)
     hidden = torch.randn(tokens, 8, dtype=torch.float64, generator=generator).to(dtype).requires_grad_()
     matrix = torch.randn(rows, 8, dtype=torch.float64, generator=generator).to(dtype).requires_grad_()
     labels = torch.randint(0, num_ids, (tokens,), generator=generator)
-    labels[torch.rand(tokens, generator=generator) < 0.2] = IGNORE
+    labels[torch.rand(tokens, generator=generator) < ignored] = IGNORE
     return hidden, matrix, labels
 
 
@@ -33,12 +33,13 @@ def make(tokens, rows, num_ids, dtype, seed=0):
     scale=st.sampled_from([1.0, 0.125]),
     truncate=st.sampled_from([math.inf, 1.2, 1.0, 0.1]),
     cap=st.sampled_from([math.inf, 30.0, 0.8]),
+    ignored=st.sampled_from([0.2, 0.8]),
 )
 def test_it_equals_the_plain_loss_in_values_and_gradients(
-    tokens, num_ids, smoothing, z_loss, chunk, scale, truncate, cap
+    tokens, num_ids, smoothing, z_loss, chunk, scale, truncate, cap, ignored
 ):
     rows = -(-num_ids // 64) * 64
-    hidden, matrix, labels = make(tokens, rows, num_ids, torch.float64)
+    hidden, matrix, labels = make(tokens, rows, num_ids, torch.float64, ignored=ignored)
     terms = Terms(num_ids, smoothing, z_loss, truncate, cap)
     slow = plain_cross_entropy(hidden, matrix, labels, terms)
     fast = chunked_cross_entropy(hidden, matrix, labels, terms, chunk_bytes=chunk * rows * 4)
@@ -129,6 +130,16 @@ def test_a_vocabulary_of_which_few_rows_fit_is_cut_too():
     assert min(rows for _, rows in seen) < 1280
     slow = plain_cross_entropy(hidden, matrix, labels, terms)
     torch.testing.assert_close(out.objective, slow.objective)
+
+
+def test_prompts_cost_no_logits():
+    """On a CPU, where most labels do not count."""
+    seen = []
+    hidden, matrix, labels = make(100, 128, 100, torch.float32, ignored=0.8)
+    chunked_cross_entropy(
+        hidden, matrix, labels, Terms(100, 0.0, 0.0), chunk_bytes=10**6, functions=watched(seen)
+    )
+    assert {tokens for tokens, _ in seen} == {int((labels != IGNORE).sum())}
 
 
 def test_without_gradients_none_is_made():

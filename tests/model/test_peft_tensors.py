@@ -25,6 +25,21 @@ def test_matrices_of_another_model_are_refused():
     assert "27 of another shape" in error.value.problems[0].got
 
 
+def test_matrices_of_whole_numbers_are_refused():
+    tensors = {name: each.detach().to(torch.int8) for name, each in peft_tensors(filled(adapted()))}
+    with pytest.raises(InputError, match="not an adapter of this model") as error:
+        take_peft_tensors(adapted(), tensors, name="x")
+    assert "in int8" in error.value.problems[0].got
+
+
+def test_what_a_file_leaves_out_is_as_peft_takes_it():
+    said = peft_settings(LoraAdapter(rank=4), base="base")
+    assert settings_of_peft({**said, "r": 4} | {"lora_alpha": 2}, name="x").scale == 0.5
+    left_out = {key: value for key, value in said.items() if key not in ("r", "lora_alpha")}
+    found = settings_of_peft(left_out, name="x")
+    assert (found.rank, found.alpha_used) == (8, 8)
+
+
 def test_settings_come_back():
     config = LoraAdapter(rank=8, alpha=4, rslora=True, targets=("q_proj", "v_proj"))
     found = settings_of_peft(peft_settings(config, base="base"), name="x")
@@ -33,7 +48,13 @@ def test_settings_come_back():
 
 @pytest.mark.parametrize(
     "change",
-    [{"modules_to_save": ["score"]}, {"target_modules": ["c_attn"]}, {"r": None}],
+    [
+        {"modules_to_save": ["score"]},
+        {"target_modules": ["c_attn"]},
+        {"r": None},
+        {"lora_alpha": None},
+        {"use_rslora": "maybe"},
+    ],
 )
 def test_what_is_not_plain_lora_is_refused(change):
     said = {**peft_settings(LoraAdapter(), base="base"), **change}

@@ -112,6 +112,13 @@ def test_pickled_weights_alone_are_never_read(tmp_path):
     assert error.value.problems[0].got == "pytorch_model.bin"
 
 
+def test_an_adapter_beside_the_weights_is_refused(tmp_path):
+    base = pretrained_folder(tmp_path / "base")
+    (base / "adapter_config.json").write_text("{}")
+    with pytest.raises(InputError, match="is an adapter, or has one beside its weights"):
+        native(base)
+
+
 def test_an_index_that_names_other_folders_or_missing_files_is_refused(tmp_path):
     base = pretrained_folder(tmp_path / "base")
     for name in ("../x.safetensors", "gone.safetensors"):

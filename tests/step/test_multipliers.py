@@ -9,7 +9,7 @@ from torch import nn
 from trimtab.config.optimizers import SGD, Adafactor, AdamW, LearningRateMultipliers, Lion, StableAdamW
 from trimtab.config.step import Ema
 from trimtab.errors import InputError
-from trimtab.step.multipliers import multiplied, multipliers_of, names_by_multiplier
+from trimtab.step.multipliers import layers_above, multiplied, multipliers_of, names_by_multiplier
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.optimizer.rounded_adamw import RoundedAdamW
 
@@ -191,11 +191,29 @@ def test_second_matrices_of_adapters_and_each_layer_have_factors_of_their_own():
         "decoder.blocks.2.attention.out.lora_b.0.weight": ("lora_b", 16.0),
         "decoder.blocks.2.attention.out.lora_a.weight": ("hidden", 1.0),
         "decoder.norm.weight": ("vector", 1.0),
-        "model.layers.1.mlp.up_proj.weight": ("hidden", 0.5),
+        "decoder.blocks.1.feed_forward.up.weight": ("hidden", 0.5),
     }
     config = LearningRateMultipliers(lora_b=16, layer_decay=0.5)
     found = multipliers_of(config, names, role_of=lambda name: names[name][0])
     assert found == {name: wanted for name, (_, wanted) in names.items()}
+
+
+def test_layers_are_counted_in_their_stack_and_what_belongs_to_the_embeddings_lies_below():
+    """Names of T5, whose sub-layers have numbers too, of a translator with fewer layers in one stack, and of BERT."""
+    names = {
+        "shared.weight": ("embedding", 3),
+        "encoder.block.0.layer.1.DenseReluDense.wi.weight": ("hidden", 2),
+        "encoder.block.2.layer.0.SelfAttention.q.weight": ("hidden", 0),
+        "decoder.block.0.layer.2.DenseReluDense.wo.weight": ("hidden", 1),
+        "decoder.block.1.layer.1.EncDecAttention.q.weight": ("hidden", 0),
+        "decoder.final_layer_norm.weight": ("vector", 0),
+        "bert.embeddings.LayerNorm.bias": ("vector", 3),
+        "model.encoder.layernorm_embedding.weight": ("vector", 3),
+        "bert.pooler.dense.weight": ("hidden", 0),
+        "embed_out.weight": ("output", 0),
+    }
+    roles = {name: role for name, (role, _) in names.items()}
+    assert layers_above(roles) == {name: wanted for name, (_, wanted) in names.items()}
 
 
 def test_groups_by_name_come_beside_roles_and_the_last_that_fits_counts():

@@ -4,6 +4,7 @@ from pathlib import Path
 from shlex import quote
 
 from trimtab.checks.conversion.adapter import refuse_adapter
+from trimtab.checks.conversion.classification import is_classification, write_classification
 from trimtab.checks.conversion.draft import Draft, plain
 from trimtab.checks.conversion.language_model import write_language_model
 from trimtab.checks.conversion.tasks import other_task
@@ -82,7 +83,7 @@ def convert(source: Path | str | Document, *, kind: str = "") -> Conversion:
         raise input_error(
             f"{document.path}: it {other}, and no recipe can say that",
             got=chosen.title,
-            allowed="training of a translation model, or of a language model on texts and conversations",
+            allowed="training of a translation model, a language model, or a classifier of texts",
             fix="keep it in its own tool; `trimtab check` looks at it there",
         )
     return _converted(trained[0], chosen)
@@ -92,7 +93,10 @@ def _converted(run: Description, kind: Kind) -> Conversion:
     draft = Draft(run, TITLES.get(run.tool, run.tool))
     is_translation = _is_translation(run)
     refuse_adapter(draft, title=draft.title)
-    (write_translation if is_translation else write_language_model)(draft)
+    if is_classification(run):
+        write_classification(draft)
+    else:
+        (write_translation if is_translation else write_language_model)(draft)
     problems = _problems(draft)
     for problem in problems:
         draft.note(f"the recipe does not load as it stands: {problem}")

@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from trimtab.data.chat_template import Refused, render_chat
 from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.formats.chat import ASSISTANT, Message
-from trimtab.data.id_filter import TOO_LONG
+from trimtab.data.id_filter import REFUSED, TOO_LONG
 from trimtab.data.text_rows import Row
 from trimtab.data.transforms.apply import EMPTY_TARGET
 from trimtab.errors import input_error
-
-REFUSED = "chat template"
-"""The reason of what the template refuses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +60,8 @@ class ChatRows:
     def answer(self, messages: Sequence[Message], number: int) -> Row:
         """The row of one message of the assistant: its ids count, with the symbol that ends it. Raises Refused."""
         before, after = self.split(messages, number)
+        if not after.strip():
+            raise Refused("the template does not write the answer")
         # Apart, as the model will read the one and write the other.
         given, said = self.tokenizer.encode_chat(before), self.tokenizer.encode_chat(after)
         if given[:1] == [self.tokenizer.start]:

@@ -32,7 +32,9 @@ def render_chat(template: str, messages: Sequence[Message], *, symbols: tuple[st
             bos_token=start,
             eos_token=end,
         )
-    except (TemplateError, TypeError, AttributeError, KeyError, ArithmeticError) as error:
+    except (
+        TemplateError, TypeError, AttributeError, LookupError, ValueError, ArithmeticError, MemoryError, RecursionError,
+    ) as error:  # fmt: skip
         raise Refused(" ".join(str(error).split())[:200] or type(error).__name__) from None
 
 
@@ -64,7 +66,7 @@ def compiled(template: str) -> Any:
     environment.globals["raise_exception"] = refuse
     try:
         return environment.from_string(template)
-    except TemplateError as error:
+    except (TemplateError, RecursionError) as error:
         raise input_error(
             "the chat template of the tokenizer is no Jinja",
             got=" ".join(str(error).split())[:200],

@@ -128,6 +128,11 @@ class FastTokenizer:
         """Ids that have a spelling."""
         return self._plain.get_vocab_size(with_added_tokens=True)
 
+    @property
+    def highest(self) -> tuple[str, int]:
+        """The piece of the highest id, and that id; vocabularies may leave ids out."""
+        return max(self._plain.get_vocab(with_added_tokens=True).items(), key=lambda each: each[1])
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self.content, self.special, self.num_ids, self.template, self.symbols)
 

@@ -1,10 +1,14 @@
 """Drops pairs that passed the transforms for reasons that only their ids show."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from trimtab.data.transforms.apply import EMPTY_SOURCE, EMPTY_TARGET
 from trimtab.types import Ragged
 
+REFUSED = "chat template"
+"""The reason of a conversation that the chat template refuses, or whose answer it does not write."""
 TOO_LONG = "too_long"
 
 
@@ -23,3 +27,17 @@ def reasons_in_ids(
     reasons[target.lengths <= 1] = EMPTY_TARGET
     reasons[source.lengths <= 1 + np.asarray(num_tags)] = EMPTY_SOURCE
     return reasons.tolist()
+
+
+def what_keeps_more(reasons: Collection[str], *, shares_length: bool = False) -> str:
+    """What to change where examples are dropped for these reasons; `shares_length` where source and target are one
+    row."""
+    ways: list[str] = []
+    if REFUSED in reasons:
+        ways.append("repair the chat template beside the tokenizer, or order and roles of the messages")
+    if EMPTY_TARGET in reasons:
+        ways.append("give the examples targets (in conversations a text of the role `assistant`)")
+    if set(reasons) - {REFUSED, EMPTY_TARGET}:
+        shared = ", which source and target share" if shares_length else ""
+        ways.append(f"loosen data.transforms or data.max_tokens{shared}")
+    return "; ".join([*ways, "`trimtab data inspect` shows what is dropped"])

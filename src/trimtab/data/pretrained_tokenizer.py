@@ -39,6 +39,14 @@ def read_pretrained(config: PretrainedTokenizer, *, key: str) -> FastTokenizer:
             allowed="at most as many",
             fix="take the tokenizer that belongs to the model",
         )
+    piece, id = tokenizer.highest
+    if id >= tokenizer.num_ids:
+        raise input_error(
+            f"{key}: {path} has ids that the model has no rows for",
+            got=f"{id:,} for {piece!r}, and {tokenizer.num_ids:,} rows"[:200],
+            allowed=f"ids up to {tokenizer.num_ids - 1:,}",
+            fix="take the tokenizer that belongs to the model",
+        )
     return tokenizer
 
 
@@ -71,7 +79,7 @@ def _of_folder(folder: Path, config: PretrainedTokenizer, *, key: str) -> FastTo
     made = FastTokenizer(
         content,
         special=special_ids(symbols, name=f"{key}: {folder}"),
-        num_ids=config.vocabulary_size or len(known),
+        num_ids=config.vocabulary_size or max(known.values()) + 1,
         template=_default(template),
         name=str(folder / FILE),
     )

@@ -15,6 +15,8 @@ from trimtab.types import IGNORE, LossOutput
 
 CHUNK_BYTES = 64 * 2**20
 """What of the logits is alive at once where nobody says otherwise."""
+MOST_COUNTED = 0.75
+"""Where a larger share of the labels counts, copying the vectors saves little."""
 
 
 class Inputs(NamedTuple):
@@ -67,6 +69,7 @@ def chunked_cross_entropy(
     """
     check_shapes(Inputs(hidden, matrix, labels), terms, chunk_bytes=chunk_bytes)
     check_labels(Inputs(hidden, matrix, labels), terms)
+    hidden, labels = rows_that_count(hidden, labels)
     device = hidden.device.type
     autocast = torch.is_autocast_enabled(device)
     precision = torch.get_autocast_dtype(device) if autocast else hidden.dtype
@@ -76,6 +79,19 @@ def chunked_cross_entropy(
         return passed(inputs, how, None)
     objective, loss, truncated = ChunkedCrossEntropy.apply(*inputs, how)
     return LossOutput(objective, loss, truncated)
+
+
+def rows_that_count(
+    hidden: Float[Tensor, "tokens dim"], labels: Int[Tensor, "tokens"]
+) -> tuple[Float[Tensor, "counted dim"], Int[Tensor, "counted"]]:
+    """Vectors and labels without those that do not count, such as prompts, where these are a quarter or more; on a CPU
+    alone, since a GPU would have to be waited for."""
+    if labels.device.type != "cpu":
+        return hidden, labels
+    counts = labels != IGNORE
+    if not 0 < int(counts.sum()) <= MOST_COUNTED * len(labels):
+        return hidden, labels
+    return hidden[counts], labels[counts]
 
 
 def check_shapes(inputs: Inputs, terms: Terms, *, chunk_bytes: int) -> None:

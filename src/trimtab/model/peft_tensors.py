@@ -110,6 +110,8 @@ def take_peft_tensors(
         )
         raise _unlike(name, got)
     for key, rows in wanted.items():
+        if not tensors[key].is_floating_point():
+            raise _unlike(name, f"{key} in {str(tensors[key].dtype).removeprefix('torch.')}")
         if not tensors[key].isfinite().all():
             raise _unlike(name, f"numbers that are not finite in {key}")
         rows.copy_(tensors[key])
@@ -173,6 +175,8 @@ PLAIN = {
     "target_parameters": (None, []),
 }
 """Settings of PEFT, and which values of them mean LoRA as it is here."""
+DEFAULT_OF_PEFT = 8
+"""Of `r` and of `lora_alpha`, as `LoraConfig` has them where a file leaves them out."""
 
 
 def settings_of_peft(
@@ -200,10 +204,10 @@ def settings_of_peft(
     try:
         return LoraAdapter.model_validate(
             {
-                "rank": said.get("r"),
-                "alpha": said.get("lora_alpha"),
-                "rslora": bool(said.get("use_rslora", False)),
-                "dora": bool(said.get("use_dora", False)),
+                "rank": said.get("r", DEFAULT_OF_PEFT),
+                "alpha": said.get("lora_alpha", DEFAULT_OF_PEFT) or 0.0,  # null is refused as 0 is
+                "rslora": said.get("use_rslora") or False,
+                "dora": said.get("use_dora") or False,
                 "targets": native,
                 "embeddings": "train" if tensors is None and said.get("modules_to_save") else "frozen",
             }

@@ -25,6 +25,7 @@ EMBEDDINGS, HEAD = "model.embed_tokens.weight", "lm_head.weight"
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack")
 PACKED = frozenset({"I8", "U8", "F8_E4M3", "F8_E5M2", "F8_E8M0", "F4", "F6_E2M3", "F6_E3M2"})
 """As safetensors names them."""
+ADAPTER = "adapter_config.json"
 MOST_NAMED = 5
 MOST_BYTES = 100_000_000
 """Of the index of a model in several files."""
@@ -93,6 +94,7 @@ def take_pretrained(model: DecoderOnly, path: str, *, sha256: str | None = None)
     """
     weights = open_weights(Path(path))
     check_stored(weights, path=path)
+    refuse_adapter(Path(path))
     found = sha256_of(weights.files)
     if sha256 not in (None, found):
         raise input_error(
@@ -274,6 +276,17 @@ def check_stored(weights: Weights, *, path: str) -> None:
                         allowed="float32, float16 or bfloat16, or a .gguf file",
                         fix="take the model before it was quantized",
                     )
+
+
+def refuse_adapter(folder: Path) -> None:
+    """Raises InputError for a folder with an adapter in it: transformers would load it over the weights."""
+    if (folder / ADAPTER).exists():
+        raise input_error(
+            f"model.path: {folder} is an adapter, or has one beside its weights",
+            got=ADAPTER,
+            allowed="the weights of a whole model",
+            fix="merge the adapter with PEFT's merge_and_unload() and save_pretrained()",
+        )
 
 
 def _check_tied(weights: Weights, *, path: str) -> None:

@@ -13,8 +13,11 @@ from trimtab.errors import input_error
 
 RoleOf = Callable[[str], Role]
 """Says of a parameter, by its name, what it is for."""
-OF_LAYER = re.compile(r"(^|\.)(?:blocks|layers|layer|h)\.(\d+)\.")
-"""A layer's number in the name of its parameters, here and in transformers' models."""
+OF_LAYER = re.compile(r"(?:^|\.)(?:blocks|block|layers|layer|h)\.(\d+)\.")
+"""A layer's number in the name of its parameters, here and in transformers' models; in T5's the first of two, the other
+being that of a sub-layer."""
+OF_TABLES = re.compile(r"embed", re.IGNORECASE)
+"""Tables and what is between them and the first layer, such as BERT's `embeddings.LayerNorm`."""
 Rate = TypeVar("Rate", float, Float[Tensor, ""], float | Float[Tensor, ""])
 
 
@@ -35,8 +38,6 @@ def multipliers_of(
             fix="give build_optimizer a `role_of`, which answers embedding, hidden, output or vector",
         )
     names = list(names)
-    depths = {name: int(found[2]) for name in names if (found := OF_LAYER.search(name))}
-    last = max(depths.values(), default=-1)
     for pattern in config.names:
         if not any(fnmatchcase(name, pattern) for name in names):
             raise input_error(
@@ -45,14 +46,32 @@ def multipliers_of(
                 allowed=", ".join(names[:4]) + ", ...",
                 fix=f"write one of them, or a pattern such as `{names[-1].rpartition('.')[0] or names[-1]}*`",
             )
+    roles: dict[str, Role] = {name: role_of(name) for name in names}
+    layers = layers_above(roles)
     factors: dict[str, float] = {}
-    for name in names:
-        role = role_of(name)
-        # Tables lie below all layers; what is outside of the layers otherwise, behind them.
-        depth = depths.get(name, -1 if role == "embedding" else last)
+    for name, role in roles.items():
         of_group = [factor for pattern, factor in config.names.items() if fnmatchcase(name, pattern)]
-        factors[name] = getattr(config, role) * config.layer_decay ** (last - depth) * [1.0, *of_group][-1]
+        factors[name] = getattr(config, role) * config.layer_decay ** layers[name] * [1.0, *of_group][-1]
     return factors
+
+
+def layers_above(roles: Mapping[str, Role]) -> dict[str, int]:
+    """How many layers of its stack lie above each parameter. Embeddings lie below all layers of the deepest stack; what
+    is outside of the layers otherwise lies above them, such as a last norm or a head."""
+    found = {name: layer for name in roles if (layer := OF_LAYER.search(name))}
+    tops: dict[str, int] = {}
+    for name, layer in found.items():
+        stack = name[: layer.start(1)]
+        tops[stack] = max(tops.get(stack, 0), int(layer[1]))
+    below = max(tops.values(), default=-1) + 1
+    above: dict[str, int] = {}
+    for name, role in roles.items():
+        if (layer := found.get(name)) is not None:
+            above[name] = tops[name[: layer.start(1)]] - int(layer[1])
+        else:
+            lower = role == "embedding" or (role != "output" and OF_TABLES.search(name) is not None)
+            above[name] = below if lower else 0
+    return above
 
 
 def names_by_multiplier(names: Iterable[str], multipliers: Mapping[str, float]) -> dict[float, list[str]]:

@@ -20,7 +20,7 @@ FACTORY = (
 @for_each(
     "model",
     [
-        "AutoModelForSequenceClassification", "AutoModelForTokenClassification", "AutoModelForQuestionAnswering",
+        "AutoModelForTokenClassification", "AutoModelForQuestionAnswering",
         "BertForMaskedLM", "AutoModelForImageClassification", "AutoModelForCTC", "AutoModelForImageTextToText",
         "VisionEncoderDecoderModel",
     ],

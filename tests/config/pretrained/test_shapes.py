@@ -57,6 +57,23 @@ def test_what_the_decoder_cannot_compute_is_refused_by_name(key, value):
         shape(**{key: value})
 
 
+@for_each(
+    ("key", "value"),
+    [
+        ("rope_theta", 0),
+        ("rope_parameters", {"rope_theta": 0.0}),
+        ("rope_scaling", "linear"),
+        ("rope_parameters", [1.0]),
+        ("tie_word_embeddings", "false"),
+        ("attention_bias", 1),
+    ],
+)
+def test_settings_of_another_type_or_out_of_range_are_refused(key, value):
+    changes = {key: value} if key == "rope_theta" else {"rope_theta": None, key: value}
+    with pytest.raises(InputError, match="is missing or not valid"):
+        shape(**changes)
+
+
 def test_missing_sizes_are_named():
     with pytest.raises(InputError, match="are missing") as error:
         shape(hidden_size=None, vocab_size=None)
@@ -96,5 +113,5 @@ def test_no_setting_is_too_strange_to_be_refused(kind):
 def test_a_size_that_is_none_is_named_with_what_is_allowed():
     with pytest.raises(InputError) as caught:
         shape_of({**SIZES, "model_type": "llama", "num_attention_heads": 0, "rms_norm_eps": "x"}, name="c")
-    assert "num_attention_heads is missing or not a valid number" in str(caught.value)
-    assert "rms_norm_eps is missing or not a valid number" in str(caught.value)
+    assert "num_attention_heads is missing or not valid" in str(caught.value)
+    assert "rms_norm_eps is missing or not valid" in str(caught.value)

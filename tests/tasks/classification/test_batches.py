@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.config.step import StepConfig
-from trimtab.tasks.classification.batches import BatchShape, assemble, cut, plan_shape
+from trimtab.tasks.classification.batches import BatchShape, assemble, cut, least_padding, plan_shape
 from trimtab.types import IGNORE, Batch, Ragged
 
 SHAPE = BatchShape(num_batches=2, slots=64, examples=6, max_seqlen=16, fixed=False, sort=True)
@@ -77,3 +78,36 @@ def test_the_shape_holds_a_step_of_the_sample(packed):
         packed=packed,
     )
     assert again == shape
+
+
+@given(
+    lengths=st.lists(st.integers(1, 5), min_size=1, max_size=9).map(sorted),
+    examples=st.integers(1, 6),
+    pass_slots=st.integers(0, 9),
+)
+def test_rows_are_cut_where_it_costs_the_fewest_slots_and_batches(lengths, examples, pass_slots):
+    shape = replace(SHAPE, examples=examples, slots=12, pass_slots=pass_slots)
+
+    def cost(bounds):
+        groups = [lengths[start:stop] for start, stop in pairwise([0, *bounds])]
+        batches = sum(max(-(-len(group) // examples), -(-sum(group) // 12)) for group in groups)
+        return sum(len(group) * group[-1] for group in groups) + batches * pass_slots
+
+    changes = [number for number in range(1, len(lengths)) if lengths[number] > lengths[number - 1]]
+    every = [
+        [*chosen, len(lengths)] for size in range(len(changes) + 1) for chosen in combinations(changes, size)
+    ]
+    assert cost(least_padding(np.array(lengths), shape)) == min(map(cost, every))
+
+
+def test_a_step_of_one_batch_becomes_several_where_rows_differ_in_length():
+    lengths = np.random.default_rng(1).gamma(3.0, 8.0, 256).astype(int) + 2
+    step = StepConfig(tokens_per_step=256, tokens_per_micro_batch=256)
+    shares = []
+    for pass_slots in (10**9, None):
+        shape = plan_shape(step, lengths, max_tokens=128, packed=False)
+        shape = shape if pass_slots is None else replace(shape, pass_slots=pass_slots)
+        batches = [*cut(texts(lengths.tolist()), np.zeros(256), shape, pad=0)]
+        shares.append(1 - lengths.sum() / sum(len(each.labels) * each.max_seqlen for each in batches))
+    assert shares[0] > 0.5
+    assert shares[1] < 0.05

@@ -7,5 +7,7 @@ corpora          files, tokenizer and filters of translation tools
 model            the shape of a translation model
 translation      a translation recipe
 tasks            what no recipe can say
-language_model   a recipe for a task that cannot be trained yet
+language_model   a recipe that fine-tunes a language model
+classification   a recipe that fine-tunes an encoder to classify texts
+freezing         weights that a script freezes
 """

@@ -40,6 +40,8 @@ class Draft:
     """Whether a validation set is written."""
     row_tokens: RowTokens | None = None
     """Where the files of the data could be read."""
+    counts_examples: bool = False
+    """Whether `tokens_per_step` counts examples, as in classification."""
 
     def take(self, concept: str) -> Setting | None:
         """The setting of a concept, accounted for."""

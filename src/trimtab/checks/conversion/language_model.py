@@ -6,6 +6,7 @@ from typing import get_args
 from trimtab.checks.conversion.adapter import write_adapter
 from trimtab.checks.conversion.conversations import write_corpora
 from trimtab.checks.conversion.draft import Draft, scalar
+from trimtab.checks.conversion.freezing import note_freezing
 from trimtab.checks.conversion.step import write_rest, write_step
 from trimtab.checks.listed import text_list
 from trimtab.checks.setting import Setting
@@ -38,6 +39,7 @@ def write_language_model(draft: Draft) -> None:
         )
         draft.say("model: {kind: pretrained, path: MODEL}", comment="no model is named there")
     write_adapter(draft)
+    note_freezing(draft)
     if (chosen := draft.key("unfrozen_parameters")) is not None and chosen.value:
         draft.note(
             "unfrozen_parameters: all weights are trained here; name those that stay as they are in `freeze`, by "

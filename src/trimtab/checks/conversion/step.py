@@ -44,7 +44,9 @@ def budgets(draft: Draft) -> tuple[int, int, str]:
     size, unit, times, devices = (
         draft.take(name) for name in ("micro_batch", "batch_unit", "accumulation", "devices")
     )
-    if size is None or size.value < 1:
+    if draft.counts_examples and (size is None or size.value < 1):
+        count, why = 256, "no batch size is written: the default"
+    elif size is None or size.value < 1:
         if times is None or not times.is_written or unit is None:
             return 8192, 32768, "no batch size is written: the default"
         # Marian's `mini-batch-fit`, and files whose batch is on the command line.
@@ -52,7 +54,9 @@ def budgets(draft: Draft) -> tuple[int, int, str]:
     else:
         count, why = size.value, f"{size.key} {size.value}"
     factor = 1
-    if unit is None or unit.value == "examples":
+    if draft.counts_examples:
+        why += " examples"
+    elif unit is None or unit.value == "examples":
         factor, told = _tokens_of_example(draft)
         why += f" examples of about {factor} {told} (an estimate)"
     for setting, word in ((times, "accumulated"), (devices, "devices")):

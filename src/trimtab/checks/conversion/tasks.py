@@ -2,6 +2,7 @@
 
 import re
 
+from trimtab.checks.conversion.classification import is_classification, predicts_numbers
 from trimtab.checks.description import Description
 
 OTHER_TASKS = {
@@ -35,6 +36,8 @@ def other_task(run: Description) -> str:
                 return f"learns from rewards or preferences (`rl: {chosen.value}`)"
             if chosen.value in _OF_STAGE:
                 return _OF_STAGE[chosen.value]
+    if is_classification(run):
+        return "predicts numbers, or several labels for a text" if predicts_numbers(run) else ""
     return next((what for name in _classes(run) if (what := _by_class(name))), "")
 
 

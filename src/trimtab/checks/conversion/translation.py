@@ -2,6 +2,7 @@
 
 from trimtab.checks.conversion import corpora, nmt
 from trimtab.checks.conversion.draft import Draft
+from trimtab.checks.conversion.freezing import note_freezing
 from trimtab.checks.conversion.model import write_model
 from trimtab.checks.conversion.step import write_rest, write_step
 
@@ -59,6 +60,7 @@ def _tell_differences(draft: Draft) -> None:
             "it continues from other weights there, which are not read: this recipe begins with random ones, and "
             "`model.warm_start: RUN` begins with those of a run of trimtab"
         )
+    note_freezing(draft)
     adapter = draft.take("adapter")
     if adapter is not None and adapter.value != "none":
         draft.note(f"the adapter ({adapter.value}) has no counterpart yet: the whole model is trained")

@@ -22,6 +22,8 @@ NEEDED = (
     "max_position_embeddings",
 )  # fmt: skip
 MAY_BE_ABSENT = ("num_key_value_heads", "head_dim", "sliding_window")
+GROUPS = ("rope_scaling", "rope_parameters")
+SWITCHES = ("tie_word_embeddings", "attention_bias", "mlp_bias", "use_sliding_window")
 LARGEST = 10_000_000
 """Of a size."""
 FREQUENCIES = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
@@ -83,10 +85,9 @@ def shape_of(settings: Mapping[str, Any], *, name: str) -> Found:
             allowed="the config.json as the model's authors wrote it",
             fix="download the file again",
         )
-    if problems := [*_no_numbers(settings, name)] or [*_not_computed(settings, name)]:
+    if problems := [*_not_valid(settings, name)] or [*_not_computed(settings, name)]:
         raise InputError(*problems)
     heads, dim = settings["num_attention_heads"], settings["hidden_size"]
-    rope = _group(settings, "rope_parameters")
     biased = bool(settings.get("attention_bias", False))
     shape: dict[str, Any] = {
         "dim": dim,
@@ -96,7 +97,7 @@ def shape_of(settings: Mapping[str, Any], *, name: str) -> Found:
         "layers": settings["num_hidden_layers"],
         "feed_forward": settings["intermediate_size"],
         "norm_epsilon": settings["rms_norm_eps"],
-        "rope_theta": float(settings.get("rope_theta") or rope.get("rope_theta") or 10000.0),
+        "rope_theta": float(_base(settings) or 10000.0),
         "rope_scaling": _scaling(settings),
         "qk_norm": kind == "qwen3",
         "bias": "qkv" if kind == "qwen2" else biased,
@@ -112,28 +113,33 @@ def shape_of(settings: Mapping[str, Any], *, name: str) -> Found:
     )
 
 
-def _no_numbers(settings: Mapping[str, Any], name: str) -> Iterator[Problem]:
-    """A problem for each setting that should be a number and is none."""
+def _not_valid(settings: Mapping[str, Any], name: str) -> Iterator[Problem]:
+    """A problem for each setting that is of another type than it has to be, or out of range."""
     sizes = {key: settings[key] for key in NEEDED if key != "rms_norm_eps"}
     sizes |= {key: settings[key] for key in MAY_BE_ABSENT if settings.get(key) is not None}
     rope = _rope(settings)
     reals = {"rms_norm_eps": settings["rms_norm_eps"]}
-    bases = (settings.get("rope_theta"), _group(settings, "rope_parameters").get("rope_theta"))
-    if (base := next((each for each in bases if each), None)) is not None:
+    if (base := _base(settings)) is not None:
         reals["rope_theta"] = base
     if (rope.get("rope_type") or rope.get("type")) == "llama3":
         reals |= {f"rope_scaling.{key}": rope.get(key) for key in FREQUENCIES}
+    for key in GROUPS:
+        if settings.get(key) is not None and not isinstance(settings[key], Mapping):
+            yield _not_of_type(name, key, settings[key], "an object, or null")
+    for key in SWITCHES:
+        if settings.get(key) is not None and not isinstance(settings[key], bool):
+            yield _not_of_type(name, key, settings[key], "true or false")
     for key, value in sizes.items():
         if type(value) is not int or not 1 <= value <= LARGEST:
-            yield _no_number(name, key, value, f"a whole number from 1 to {LARGEST:,}")
+            yield _not_of_type(name, key, value, f"a whole number from 1 to {LARGEST:,}")
     for key, value in reals.items():
         if type(value) not in (int, float) or not 0 < value < 1e15:
-            yield _no_number(name, key, value, "a number above 0")
+            yield _not_of_type(name, key, value, "a number above 0")
 
 
-def _no_number(name: str, key: str, value: Any, allowed: str) -> Problem:
+def _not_of_type(name: str, key: str, value: Any, allowed: str) -> Problem:
     return Problem(
-        what=f"{name}: {key} is missing or not a valid number",
+        what=f"{name}: {key} is missing or not valid",
         got=str(value)[:80],
         allowed=allowed,
         fix="download the file again",
@@ -142,6 +148,12 @@ def _no_number(name: str, key: str, value: Any, allowed: str) -> Problem:
 
 def _rope(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     return _group(settings, "rope_scaling") or _group(settings, "rope_parameters")
+
+
+def _base(settings: Mapping[str, Any]) -> Any:
+    """What rotary angles are computed from; None where nothing says it."""
+    own = settings.get("rope_theta")
+    return _group(settings, "rope_parameters").get("rope_theta") if own is None else own
 
 
 def _scaling(settings: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ from trimtab.config.pretrained.families import FAMILIES, Family
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.errors import input_error
 from trimtab.model.lora import base_weights
-from trimtab.model.pretrained import Taken, check_stored, open_weights, refused, sha256_of
+from trimtab.model.pretrained import Taken, check_stored, open_weights, refuse_adapter, refused, sha256_of
 
 DROPPED = ("model_type", "attn_implementation", "_attn_implementation", "_attn_implementation_internal")
 """Settings that are given otherwise; the last three may name kernels to download."""
@@ -27,7 +27,6 @@ DROPOUTS = (
 )  # fmt: skip
 OF_LABELS = ("id2label", "label2id", "problem_type")
 """Settings of the labels that the model had before."""
-ADAPTER = "adapter_config.json"
 MOST_NAMED = 5
 
 
@@ -128,13 +127,7 @@ def fill_network(
             allowed=str(sha256),
             fix="put back the files that the run began with, or leave model.sha256 out for a new run",
         )
-    if (folder / ADAPTER).exists():
-        raise input_error(
-            f"model.path: {path} is an adapter, or has one beside its weights",
-            got=ADAPTER,
-            allowed="the weights of a whole model",
-            fix="merge the adapter with PEFT's merge_and_unload() and save_pretrained()",
-        )
+    refuse_adapter(folder)
     loaded, told = loaded_network(network, folder)
     _check_told(told, path=path, fresh=fresh)
     given = {name: each.T if name in transposed else each for name, each in loaded.state_dict().items()}

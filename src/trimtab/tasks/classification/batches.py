@@ -17,6 +17,11 @@ from trimtab.types import IGNORE, Ragged, Stream, TensorBatch
 SLACK = 1.05
 STANDARD_ERRORS = 4.0
 SLOT_MULTIPLE = 64
+PASS_SLOTS = {"cpu": 16}
+"""Slots of padding that take about as long as one more pass through the model: on a CPU those whose arithmetic takes as
+long as reading the weights does."""
+PASS_SLOTS_OF_A_GPU = 4096
+"""There a pass of a small model is the launches of its kernels."""
 
 
 class LabelledTexts(TextGlobalBatch):
@@ -91,7 +96,9 @@ class BatchShape:
     fixed: bool
     """Every batch has these slots and the same number of segments, for kernels that are compiled once."""
     sort: bool
-    """A step is sorted by length before it is cut, for models that pad rows."""
+    """A step is sorted by length before it is cut, for models that pad rows, where that leaves the least padding."""
+    pass_slots: int = 0
+    """How much padding a batch more has to save; see `PASS_SLOTS`."""
 
     @property
     def tail(self) -> int:
@@ -100,10 +107,16 @@ class BatchShape:
 
 
 def plan_shape(
-    step: StepConfig, lengths: np.ndarray, *, max_tokens: int, packed: bool, ranks: int = 1
+    step: StepConfig,
+    lengths: np.ndarray,
+    *,
+    max_tokens: int,
+    packed: bool,
+    ranks: int = 1,
+    device: str = "cpu",
 ) -> BatchShape:
     """The shape for steps of `tokens_per_step` examples, in a multiple of `ranks` batches; `lengths` are those of a
-    sample of the texts.
+    sample of the texts, `device` is the type of what computes.
 
     The slots hold the mean length of a batch's examples and four standard errors more, unless
     `source_tokens_per_micro_batch` says how many there are.
@@ -119,6 +132,7 @@ def plan_shape(
         max_seqlen=max_seqlen,
         fixed=packed,
         sort=not packed,
+        pass_slots=PASS_SLOTS.get(device, PASS_SLOTS_OF_A_GPU),
     )
 
 
@@ -145,17 +159,46 @@ class Batching(CutsSteps):
 
 
 def cut(text: Ragged, labels: np.ndarray, shape: BatchShape, *, pad: int) -> Iterator[LabelledBatch]:
-    """The examples in batches, each of which takes what fits of the rest."""
+    """The examples in batches; sorted ones where that leaves the least padding, others as many as fit."""
+    bounds = [len(text)]
     if shape.sort:
         order = np.argsort(text.lengths, kind="stable")
         text, labels = text.take(order), labels[order]
+        bounds = least_padding(text.lengths, shape)
     start = 0
-    while start < len(text):
-        fits = int(np.searchsorted(text.offsets, text.offsets[start] + shape.slots, side="right")) - 1
-        stop = min(fits, start + shape.examples)
-        assert stop > start, "a text is longer than a batch"
-        yield assemble(text.between(start, stop), labels[start:stop], shape, pad=pad)
-        start = stop
+    for bound in bounds:
+        while start < bound:
+            fits = int(np.searchsorted(text.offsets, text.offsets[start] + shape.slots, side="right")) - 1
+            stop = min(fits, start + shape.examples, bound)
+            assert stop > start, "a text is longer than a batch"
+            yield assemble(text.between(start, stop), labels[start:stop], shape, pad=pad)
+            start = stop
+
+
+def least_padding(lengths: Int[np.ndarray, "rows"], shape: BatchShape) -> list[int]:
+    """Where to cut rows that are sorted by length, so that their slots, padding included, and `pass_slots` for each
+    batch are fewest: the last number of each group, which may hold more rows than a batch.
+
+    Rows of one length stay together. The best groups of the shortest rows are found for each number of lengths in turn,
+    by dynamic programming over the last group.
+    """
+    if not len(lengths):
+        return []
+    longest, counts = np.unique(lengths, return_counts=True)
+    rows = np.concatenate([[0], np.cumsum(counts)])
+    tokens = np.concatenate([[0], np.cumsum(counts * longest)])
+    best, cut_before = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+    for stop in range(1, len(rows)):
+        held = rows[stop] - rows[:stop]
+        batches = np.maximum(-(-held // shape.examples), -(-(tokens[stop] - tokens[:stop]) // shape.slots))
+        cost = best[:stop] + held * longest[stop - 1] + batches * shape.pass_slots
+        cut_before[stop] = np.argmin(cost)
+        best[stop] = cost[cut_before[stop]]
+    bounds, stop = [], len(rows) - 1
+    while stop:
+        bounds.append(int(rows[stop]))
+        stop = int(cut_before[stop])
+    return bounds[::-1]
 
 
 def assemble(text: Ragged, labels: np.ndarray, shape: BatchShape, *, pad: int) -> LabelledBatch:

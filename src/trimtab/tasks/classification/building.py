@@ -27,7 +27,14 @@ def plan_batches(
     """The batches of the run; `packed` gives them one shape, for kernels that are compiled once."""
     lengths = datasets.sample.source.lengths
     return Batching(
-        shape=plan_shape(recipe.step, lengths, max_tokens=recipe.data.max_tokens, packed=packed, ranks=ranks),
+        shape=plan_shape(
+            recipe.step,
+            lengths,
+            max_tokens=recipe.data.max_tokens,
+            packed=packed,
+            ranks=ranks,
+            device=device.type,
+        ),
         pad=datasets.tokenizer.pad,
         tokens_at=partial(step_size, recipe.step),
         device=device,
