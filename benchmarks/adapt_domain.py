@@ -202,7 +202,9 @@ class Jobs:
         command = [sys.executable, __file__, "run", "--data", str(self.args.data), *options]
         command += ["--seed", str(seed), "--arm", arm, "--work", str(work), "--out", str(found)]
         command += ["--tiny"] if self.args.tiny else []
-        read = {"text": True, "encoding": "utf-8", "errors": "replace", "env": os.environ}
+        # A process takes a thread for each core, which all processes would do at once.
+        environment = {"OMP_NUM_THREADS": "2", **os.environ}
+        read = {"text": True, "encoding": "utf-8", "errors": "replace", "env": environment}
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **read)
         killer = threading.Timer(max(1.0, self.seconds_left()), process.kill)
         killer.start()
