@@ -40,7 +40,6 @@ LIBRARIES: Final = (
 """Whose version may decide, as the package index spells them."""
 
 _ASKED = r"([A-Za-z0-9][\w.-]*)\s*={1,3}\s*v?([0-9]\S*)"
-_DISTRIBUTION = r"([A-Za-z0-9][\w.]*?)-([0-9][^-]*)(?:-py[0-9.]+)?\.(?:dist|egg)-info"
 
 
 def parse_versions(items: Iterable[str]) -> dict[str, Version]:
@@ -161,5 +160,15 @@ def _distributions(folder: str) -> dict[str, str]:
         names = sorted(os.listdir(folder))
     except OSError:
         return {}
-    matches = (re.fullmatch(_DISTRIBUTION, name) for name in names)
-    return {normal(match[1]): match[2] for match in matches if match is not None}
+    return dict(filter(None, map(_distribution, names)))
+
+
+def _distribution(entry: str) -> tuple[str, str] | None:
+    """Name and version of `trl-1.2.3.dist-info` or `trl-1.2.3-py3.11.egg-info`. A pattern would take
+    longer to compile than all names to read."""
+    stem, _, suffix = entry.rpartition(".")
+    name, _, rest = stem.partition("-")
+    version, _, python = rest.partition("-")
+    if suffix not in ("dist-info", "egg-info") or not name or not version[:1].isdecimal():
+        return None
+    return None if python and not python.startswith("py") else (normal(name), version)

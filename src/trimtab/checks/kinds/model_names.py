@@ -42,7 +42,10 @@ def put_sides(concepts: Concepts, setting: Setting, family: str) -> None:
 
 def family_of(name: str) -> str | None:
     """`model_type` of published models by their makers' naming; None for every other name."""
-    return next((family for pattern, family in _FAMILIES if pattern.search(name)), None)
+    lower = name.lower()
+    return next(
+        (family for part, pattern, family in _FAMILIES if part in lower and re.search(pattern, lower)), None
+    )
 
 
 def billions_of(name: str) -> float | None:
@@ -57,42 +60,40 @@ def billions_of(name: str) -> float | None:
 
 _SIZE = re.compile(r"(?:^|[-_])(\d{1,4}(?:[._]\d{1,3})?)([bBmM])(?![A-Za-z0-9])")
 _EXPERTS = re.compile(r"[-_]\d{1,4}E(?![A-Za-z0-9])")
-_FAMILIES = tuple(
-    (re.compile(pattern, re.IGNORECASE), family)
-    for pattern, family in (
-        (r"^(google-t5/)?t5-(small|base|large|3b|11b)$", "t5"),
-        (r"^google/(flan-t5|t5-v1_1|t5-efficient)", "t5"),
-        (r"^google/byt5-", "t5"),
-        (r"^google/mt5-", "mt5"),
-        (r"^google/umt5-", "umt5"),
-        (r"^google/long-t5-", "longt5"),
-        (r"^helsinki-nlp/opus-mt-", "marian"),
-        (r"^facebook/nllb-200-(distilled-)?(600m|1\.3b|3\.3b)", "m2m_100"),
-        (r"^(facebook|alirezamsh)/(m2m100|small100)", "m2m_100"),
-        (r"^facebook/mbart-large", "mbart"),
-        (r"^facebook/bart-", "bart"),
-        (r"^facebook/opt-", "opt"),
-        (r"^(google-bert/)?bert-(base|large)-", "bert"),
-        (r"^(facebookai/)?xlm-roberta-(base|large)", "xlm-roberta"),
-        (r"^(facebookai/)?roberta-(base|large)", "roberta"),
-        (r"^google/pegasus-", "pegasus"),
-        (r"^microsoft/trocr-", "trocr"),
-        (r"^openai/whisper-", "whisper"),
-        (r"^google/gemma-2-", "gemma2"),
-        (r"^google/gemma-\d+b", "gemma"),
-        (r"^(meta-llama|nousresearch|unsloth)/(meta-)?llama-[23]", "llama"),
-        (r"^huggyllama/llama-|^tinyllama/tinyllama", "llama"),
-        (r"^mistralai/mistral-7b", "mistral"),
-        (r"^mistralai/mixtral-", "mixtral"),
-        (r"^qwen/qwen(2|2\.5)-(\d|coder|math)", "qwen2"),
-        (r"^qwen/qwen3-\d+(\.\d+)?b(-base)?$", "qwen3"),
-        (r"^(openai-community/|openai/)?gpt2(-medium|-large|-xl)?$", "gpt2"),
-        (r"^eleutherai/pythia-", "gpt_neox"),
-        (r"^eleutherai/gpt-j-", "gptj"),
-        (r"^bigscience/bloom", "bloom"),
-        (r"^tiiuae/falcon-(7b|40b|rw)", "falcon"),
-        (r"^microsoft/phi-(1|1_5|2)$", "phi"),
-        (r"^microsoft/phi-3", "phi3"),
-        (r"^huggingfacetb/smollm2?-", "llama"),
-    )
+_FAMILIES = (
+    ("t5-", r"^(google-t5/)?t5-(small|base|large|3b|11b)$", "t5"),
+    ("t5", r"^google/(flan-t5|t5-v1_1|t5-efficient)", "t5"),
+    ("byt5", r"^google/byt5-", "t5"),
+    ("mt5", r"^google/mt5-", "mt5"),
+    ("umt5", r"^google/umt5-", "umt5"),
+    ("t5", r"^google/long-t5-", "longt5"),
+    ("opus-mt", r"^helsinki-nlp/opus-mt-", "marian"),
+    ("nllb", r"^facebook/nllb-200-(distilled-)?(600m|1\.3b|3\.3b)", "m2m_100"),
+    ("100", r"^(facebook|alirezamsh)/(m2m100|small100)", "m2m_100"),
+    ("mbart", r"^facebook/mbart-large", "mbart"),
+    ("bart", r"^facebook/bart-", "bart"),
+    ("opt-", r"^facebook/opt-", "opt"),
+    ("bert-", r"^(google-bert/)?bert-(base|large)-", "bert"),
+    ("roberta", r"^(facebookai/)?xlm-roberta-(base|large)", "xlm-roberta"),
+    ("roberta", r"^(facebookai/)?roberta-(base|large)", "roberta"),
+    ("pegasus", r"^google/pegasus-", "pegasus"),
+    ("trocr", r"^microsoft/trocr-", "trocr"),
+    ("whisper", r"^openai/whisper-", "whisper"),
+    ("gemma-2-", r"^google/gemma-2-", "gemma2"),
+    ("gemma-", r"^google/gemma-\d+b", "gemma"),
+    ("llama-", r"^(meta-llama|nousresearch|unsloth)/(meta-)?llama-[23]", "llama"),
+    ("llama", r"^huggyllama/llama-|^tinyllama/tinyllama", "llama"),
+    ("mistral", r"^mistralai/mistral-7b", "mistral"),
+    ("mixtral", r"^mistralai/mixtral-", "mixtral"),
+    ("qwen2", r"^qwen/qwen(2|2\.5)-(\d|coder|math)", "qwen2"),
+    ("qwen3", r"^qwen/qwen3-\d+(\.\d+)?b(-base)?$", "qwen3"),
+    ("gpt2", r"^(openai-community/|openai/)?gpt2(-medium|-large|-xl)?$", "gpt2"),
+    ("pythia", r"^eleutherai/pythia-", "gpt_neox"),
+    ("gpt-j", r"^eleutherai/gpt-j-", "gptj"),
+    ("bloom", r"^bigscience/bloom", "bloom"),
+    ("falcon", r"^tiiuae/falcon-(7b|40b|rw)", "falcon"),
+    ("phi-", r"^microsoft/phi-(1|1_5|2)$", "phi"),
+    ("phi-3", r"^microsoft/phi-3", "phi3"),
+    ("smollm", r"^huggingfacetb/smollm2?-", "llama"),
 )
+"""A part that every such name has in lower case, so that few patterns are compiled; the pattern; the family."""

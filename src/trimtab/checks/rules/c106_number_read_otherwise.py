@@ -44,6 +44,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
         number = setting.parsed
         if isinstance(number, bool) or not isinstance(number, int | float):
             continue
+        if not (":" in setting.raw or setting.raw.lstrip("+-").startswith("0")):
+            continue  # compiling the patterns takes longer than the rest of this rule
         is_octal = re.fullmatch(_OCTAL, setting.raw) and number != int(setting.raw.replace("_", ""), 10)
         if is_octal or re.fullmatch(_BASE_60, setting.raw):
             yield RULE.at(setting, raw=setting.raw, value=number)

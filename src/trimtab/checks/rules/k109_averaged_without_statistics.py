@@ -48,6 +48,9 @@ _CONVOLUTIONAL = (
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where a script shows the averaging and the norm, and nowhere the update."""
+    averaged = list(calls_of(run, "AveragedModel"))
+    if not averaged:
+        return
     norms = list(calls_of(run, "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"))
     norms += [
         call
@@ -56,7 +59,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     ]
     if not norms or any(calls_of(run, "update_bn")):
         return
-    for call in calls_of(run, "AveragedModel"):
+    for call in averaged:
         if (
             literal(call, "use_buffers") is not True
             and not call.has_rest
