@@ -4,8 +4,8 @@
 
 `prepare` is part of it: DIR gets 240 rendered pages, lines of the text for recognition, and the digits of scikit-learn.
 Each recipe is trained as it is, in one process with one thread, so that its seconds of user time do not depend on
-what else the machine does; two threads take about half of them on two cores. With `--share 0.1` a run ends after a
-tenth of its steps, with half of which it is done first: the difference gives the seconds of all steps.
+what else the machine does; two threads take about half of them on two cores. With `--share 0.1` the benchmark
+trains for a twentieth and for a tenth of the steps; the difference gives the seconds of all steps.
 """
 
 import argparse

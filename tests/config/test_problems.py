@@ -60,7 +60,7 @@ def test_a_right_recipe_has_no_complaints():
         ({"loss": {"label_smoothing": "much"}}, "loss.label_smoothing", "wrong type", "'much'",
          "a number, at least 0 and less than 1"),
         ({"loss": 3}, "loss", "wrong type", "3",
-         "a group of keys: kind, label_smoothing, z_loss, truncate, guided_alignment and boxes"),
+         "a group of keys: kind, label_smoothing, z_loss, truncate, guided_alignment, feature_matching and boxes"),
         ({"step": {"precision": "fp8"}}, "step.precision", "unknown value", "'fp8'",
          "auto, fp32, tf32, bf16_mixed, fp16_mixed or bf16"),
         ({"step": {"deterministic": "perhaps"}}, "step.deterministic", "wrong type", "'perhaps'", "true or false"),
@@ -134,7 +134,10 @@ def test_an_unknown_key_names_the_nearest_known_one(changes, path, suggested):
 def test_an_unknown_key_is_repeated_with_what_is_allowed_there():
     complaint = only(loss={"smoothness": 3})
     assert complaint.got == "smoothness: 3"
-    assert complaint.allowed == "the keys kind, label_smoothing, z_loss, truncate, guided_alignment and boxes"
+    assert (
+        complaint.allowed
+        == "the keys kind, label_smoothing, z_loss, truncate, guided_alignment, feature_matching and boxes"
+    )
     assert only(zzz={}).fix.startswith("remove it")
 
 

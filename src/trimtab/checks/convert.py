@@ -83,7 +83,7 @@ def convert(source: Path | str | Document, *, kind: str = "") -> Conversion:
         raise input_error(
             f"{document.path}: it {other}, and no recipe can say that",
             got=chosen.title,
-            allowed="training of a translation model, a language model, or a classifier of texts",
+            allowed="training of a translation model, a language model, or a text classifier",
             fix="keep it in its own tool; `trimtab check` looks at it there",
         )
     return _converted(trained[0], chosen)

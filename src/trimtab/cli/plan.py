@@ -38,7 +38,7 @@ def tasks(
 
     Work is even to within 5%, and as little as possible has to be communicated: a GPU holds the components of its
     directions only, and the GPUs that hold a component sum its gradients once a step. Needs no GPU and no PyTorch.
-    `trimtab train` places directions so with `parallel: {kind: by_direction}`.
+    `trimtab train` uses such a placement with `parallel: {kind: by_direction}`.
     """
     from trimtab.config.load import load_recipe
     from trimtab.fit.modular_tasks import instance_of, read_placement
@@ -98,6 +98,6 @@ def _page(name: str, found: "Placement", given: "Placement | None") -> list[str]
     lines += [
         "",
         "work: 1 is the mean; a share is that of a direction's sentences. `trimtab train` with",
-        f"`parallel: {{kind: by_direction}}` on {instance.ranks} processes places directions so.",
+        f"`parallel: {{kind: by_direction}}` on {instance.ranks} processes uses this placement.",
     ]
     return lines

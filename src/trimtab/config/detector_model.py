@@ -77,8 +77,8 @@ class DetectorModel(ModelSettings):
     """`live` normalizes by the statistics of the micro-batch, as training from scratch needs; `frozen` by stored ones,
     for pretrained weights and small batches; `group` puts GroupNorm (arXiv 1803.08494) in its place, so that a step
     does not depend on how it is cut. `auto` is `frozen` with trained weights of `path` or `warm_start`, otherwise
-    `live`. With `warm_start_part: backbone`, `frozen` is for the norms of the backbone, and the others are `live`. The
-    defaults of transformers freeze it even for random weights, with which a detector learns next to
+    `live`. With `warm_start_part: backbone`, `frozen` applies to the norms of the backbone only; the others are `live`.
+    The defaults of transformers freeze it even for random weights, with which a detector learns next to
     nothing."""
     score_threshold: float = Field(default=0.4, ge=0, lt=1)
     """Predictions below this are not objects, where one has to decide: in `trimtab detect`, precision and recall. AP

@@ -283,7 +283,7 @@ def _module(target: ExportTarget) -> Problem:
 def no_export_of_options(target: str) -> Problem:
     """The error for a model of x-transformers, whose options no other library computes."""
     return Problem(
-        what="model.kind: no target computes what the options of x-transformers describe",
+        what="model.kind: no export target supports models of x-transformers",
         got=f"{X_TRANSFORMERS}, to {target}",
         allowed="decoder or encoder_decoder",
         fix="leave the export out and use the run with trimtab, or train a model of trimtab with the same parts",

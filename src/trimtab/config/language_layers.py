@@ -17,30 +17,31 @@ translations into it."""
 
 
 class LanguageLayers(Settings):
-    """Layers of a component of which each language has its own (LSL, Pires et al. 2023, arXiv 2305.02665). They take
-    the places of shared ones, so a sentence runs through as many layers as before."""
+    """Layers of a component of which each language has its own (LSL, Pires et al. 2023, arXiv 2305.02665). They
+    replace shared ones, so a sentence passes through as many layers as before."""
 
     component: str = "shared"
-    """The component that has them. Directions name it as before."""
+    """The component whose layers they replace. Directions still name this component."""
     source: Number | tuple[Number, ...] = 0
-    """Layers by the language that is read: their numbers from 0, or how many, which are then the lowest."""
+    """Layers by source language: their numbers from 0, or how many of the lowest layers."""
     target: Number | tuple[Number, ...] = 0
-    """Layers by the language that is written: their numbers, or how many, which are then the highest."""
+    """Layers by target language: their numbers from 0, or how many of the highest layers."""
 
 
 class LayersByLanguage(Settings):
     """The language-specific layers of each side."""
 
     encoder: LanguageLayers | None = Field(default=None)
-    """Those of encoders; the paper found layers of the source to help low in the encoder, those of the target high."""
+    """Those of encoders. In the paper, layers by source language help low in the encoder, those by target language
+    high."""
     decoder: LanguageLayers | None = Field(default=None)
     """Those of decoders."""
 
 
 def expanded(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The plain values of a modular model with its language-specific layers as components of their own. What is no
-    settings yet, such as a component that is no number, is left for its own field to complain of. Raises a refusal for
-    layers that the component does not have, and for more than it has."""
+    """The plain values of a modular model with its language-specific layers as components of their own. Values
+    that are not valid, such as a component that is not a number, are left to the validation of their own field. Raises
+    a validation error for layers that the component does not have, and for more than it has."""
     tree = dict(given)
     wanted, directions = tree.get("language_layers"), tree.get("directions")
     if isinstance(wanted, LayersByLanguage):
@@ -142,7 +143,8 @@ def _in_stacks(
 
 
 def _owners(settings: LanguageLayers, count: int, side: str) -> dict[int, tuple[Of, int]]:
-    """By layer that is not shared, whose it is and the how-manieth of these."""
+    """For each layer that is not shared: the side whose language it follows, and its index among the layers of that
+    side."""
     source, target = (
         min(each, count + 1) if isinstance(each, int) else each for each in (settings.source, settings.target)
     )

@@ -44,8 +44,8 @@ class FeatureMatching(Settings):
     """Adds the distance between the model's last hidden vectors and those of a trained run, its teacher, for each
     target (distillation of hidden states: Romero et al. 2015, arXiv 1412.6550; Sanh et al. 2019, arXiv 1910.01108). The
     sum is divided by the targets of the step like the loss. The teacher reads the same batches, so it needs the same
-    tokenizer, or the same images and classes; its weights stay as they are. For translation, language models and
-    classification of images."""
+    tokenizer, or the same image size and classes; its weights do not change. For translation, language models and
+    image classification."""
 
     teacher: str
     """`RUN`, `RUN@last` or `RUN@500`, relative to the recipe's folder. If it has another `model.dim`, a fixed random
@@ -91,7 +91,7 @@ class CrossEntropyLoss(Settings):
     guided_alignment: GuidedAlignment | None = None
     """Trains a head to align words, with the `alignments` of `data.train`; by default none."""
     feature_matching: FeatureMatching | None = None
-    """Learns the hidden vectors of a trained run as well; by default none."""
+    """Also matches the hidden vectors of a trained run; by default none."""
     boxes: BoxLoss | None = None
     """The loss of a detector, for `task: detection`, in place of the cross-entropy."""
 

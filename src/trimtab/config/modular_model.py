@@ -91,10 +91,9 @@ class ModularModel(EncoderDecoderModel):
     """One set of embeddings for all languages, or one for each. The vocabulary is shared in any case, and
     `tie_embeddings` says which matrices of a set are one."""
     language_layers: LayersByLanguage | None = None
-    """Layers of which each language has its own, in the places of shared ones: `{encoder: {source: 1, target: 2}}`
-    makes the lowest layer of the component `shared` one of the source language, and its two highest layers those of
-    the target language. In the resolved recipe they are components of their own, such as `shared_from_en` and
-    `shared_to_de`."""
+    """Language-specific layers that replace shared ones: `{encoder: {source: 1, target: 2}}` makes the lowest layer of
+    the component `shared` specific to the source language, and its two highest layers specific to the target language.
+    The resolved recipe lists them as components of their own, such as `shared_from_en` and `shared_to_de`."""
     mean_over: Literal["step", "component"] = "step"
     """What the gradient of a component is divided by: all targets of the step, so that the whole gradient is that of
     the mean loss; or the targets of the directions that use the component, so that rarely used components have

@@ -55,15 +55,14 @@ class FullySharded(_Waits):
 
 
 class ByDirection(_Waits):
-    """Every process works on some directions of a modular model and trains the components of these. The processes that
-    hold a component sum its gradients once a step; a process has gradients and optimizer states of its components
-    alone."""
+    """Each process works on some directions of a modular model and trains their components. The processes that hold a
+    component sum its gradients once a step; a process keeps gradients and optimizer states only for its components."""
 
     kind: Literal["by_direction"] = "by_direction"
     placement: tuple[dict[str, float], ...] = ()
     """For each process its directions, each with the share of the direction's sentences that it takes: `[{en-de: 1.0},
-    {en-ja: 0.5}, {en-ja: 0.5, ja-en: 1.0}]`, as `trimtab plan tasks --json` prints under `ranks`. Empty to compute the
-    placement for the number of processes of the job: even work, least communication."""
+    {en-ja: 0.5}, {en-ja: 0.5, ja-en: 1.0}]`, as `trimtab plan tasks --json` prints under `ranks`. If it is
+    empty, trimtab computes a placement for the number of processes, with even work and the least communication."""
 
 
 Parallel = Annotated[DataParallel | FullySharded | ByDirection, Field(discriminator="kind")]

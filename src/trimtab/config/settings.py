@@ -25,8 +25,8 @@ class Settings(BaseModel):
 
     @classmethod
     def defaults(cls: type[Group]) -> Group:
-        """The group as it is where nothing of it is written, for use as a default. Nothing is validated, since building
-        a validator for each such group would take a sixth of the time to import the recipe's settings."""
+        """The group with the defaults of all its fields, for use as a default. It is not validated, because building a
+        validator for each group would take a sixth of the time to import the recipe's settings."""
         return cls.model_construct()
 
     @model_validator(mode="before")

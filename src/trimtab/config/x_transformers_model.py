@@ -13,9 +13,9 @@ Option = PlainOption | tuple[PlainOption, ...]
 
 class XTransformersModel(ModelSettings):
     """A transformer of the package x-transformers (`pip install "trimtab[x_transformers]"`): a decoder for language
-    models, an encoder and a decoder for translation, trained from first weights. `options` are passed on to the
-    package. trimtab makes batches, loss, steps, checkpoints and searches as for its own models. Rows are padded, and
-    each step of a search computes the whole text again, since many options have no cache."""
+    models, an encoder and a decoder for translation, trained from random weights. trimtab passes `options` on to
+    the package, and provides batches, loss, steps, checkpoints and decoding as for its own models. Rows are padded, and
+    decoding recomputes the whole text at each step, because many options have no cache."""
 
     reads_prefix: ClassVar[bool] = False
     needs_padding: ClassVar[bool] = True
@@ -45,8 +45,8 @@ class XTransformersModel(ModelSettings):
     options: dict[str, Option] = Field(default={})
     """Arguments of x-transformers: those of `TransformerWrapper` and `AttentionLayers`, and with the prefixes `attn_`,
     `cross_attn_` and `ff_` those of `Attention` and `FeedForward`, such as `{rotary_pos_emb: true, attn_qk_norm: true,
-    ff_glu: true}`. The installed version decides which exist; trimtab refuses others, and those that it sets itself or
-    cannot train with, by name."""
+    ff_glu: true}`. The installed version decides which exist; trimtab refuses unknown options, those that it sets
+    itself, and those that it cannot train with."""
     encoder_options: dict[str, Option] = Field(default={})
     """Options of the encoder alone, which take precedence over `options`; only for translation."""
     decoder_options: dict[str, Option] = Field(default={})

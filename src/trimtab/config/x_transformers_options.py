@@ -52,7 +52,7 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
         ),
         "",
     ),
-    "its value is an object of Python": dict.fromkeys(
+    "its value must be a Python object": dict.fromkeys(
         (
             "token_emb", "rel_pos_kwargs", "residual_fn_kwargs", "attn_aggregated_residual_kwargs",
             *(
@@ -66,7 +66,7 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
         ),
         "",
     ),
-    "it draws random numbers that no seed of trimtab reaches, so that a resumed run would differ": {
+    "it draws random numbers that trimtab cannot seed, so a resumed run would differ": {
         "layer_dropout": "", "recycling": "", "train_max_recycle_steps": "",
     },
     "it prints to the log of the run": {"verbose": ""},

@@ -34,9 +34,9 @@ def what_keeps_more(reasons: Collection[str], *, shares_length: bool = False) ->
     row."""
     ways: list[str] = []
     if REFUSED in reasons:
-        ways.append("repair the chat template beside the tokenizer, or order and roles of the messages")
+        ways.append("fix the chat template beside the tokenizer, or the order and roles of the messages")
     if EMPTY_TARGET in reasons:
-        ways.append("give the examples targets (in conversations a text of the role `assistant`)")
+        ways.append("give the examples targets (in conversations, a message of the role `assistant`)")
     if set(reasons) - {REFUSED, EMPTY_TARGET}:
         shared = ", which source and target share" if shares_length else ""
         ways.append(f"loosen data.transforms or data.max_tokens{shared}")

@@ -179,7 +179,7 @@ def check_ranks(recipe: Recipe, ranks: int) -> None:
             "--ranks: more processes than a step has work for",
             got=f"{ranks:,} processes for step.tokens_per_step {step.tokens_per_step:,} with data.max_tokens "
             f"{recipe.data.max_tokens:,}",
-            allowed=f"1 to {most:,}: a process trains on the longest example at least",
+            allowed=f"1 to {most:,}: each process needs targets for the longest example",
             fix=f"pass `--ranks {most}`, or set step.tokens_per_step to "
             f"{ranks * recipe.facts.targets_of_longest(recipe.data.max_tokens)}",
         )

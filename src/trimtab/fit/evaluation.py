@@ -21,8 +21,8 @@ FIRST_SLOTS = 64
 
 def evaluation_bytes(run: Run, *, base: int, reserved: int) -> int:
     """The driver's bytes in an evaluation: a copy of the model and what scores it, beside what stays. A recorded step
-    keeps its pool meanwhile. Where weights are sharded, the copy is counted beside all that steps have reserved: so it
-    was in the one run that was measured (69.6 GiB, where 58.8 were planned for steps and the copy has 13.6)."""
+    keeps its pool meanwhile. Where weights are sharded, the copy is added to all that steps have reserved, as in the
+    one measured run (69.6 GiB, with 58.8 planned for the steps and 13.6 for the copy)."""
     if not run.evaluates:
         return 0
     if run.is_sharded:

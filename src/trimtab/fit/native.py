@@ -108,7 +108,7 @@ def refuse_unplanned(model: Model) -> None:
         raise input_error(
             "model: no memory plan, because the activations of these parts of a layer have not been measured",
             got=" and ".join(dict.fromkeys(unplanned)),
-            allowed="the other norms and positions, and no such part",
+            allowed="other norms and positions, and the defaults of all other parts named here",
             fix="start `trimtab train`: it tries the largest micro-batch first and says at once if it does not fit",
         )
 

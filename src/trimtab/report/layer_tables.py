@@ -10,8 +10,8 @@ MOST_LAYERS, MOST_TENSORS = 300, 400
 TABLES = {
     "distinct_by_depth": (
         "Distinct vectors by depth",
-        "The norm of what each layer gave on without the mean of its tokens, as a share of the whole: 0 where all "
-        "tokens have the same vector.",
+        "The norm of each layer's output without its mean over tokens, as a share of the norm of the output: 0 where "
+        "all tokens have the same vector.",
     ),
     "gradient_rms": (
         "Gradient by tensor",
@@ -19,8 +19,8 @@ TABLES = {
     ),
     "attention_by_token": (
         "Tokens with most attention",
-        "The share of the attention of a side, as the mean over layers, heads and queries, that all occurrences of a "
-        "token get.",
+        "The share of a side's attention that all occurrences of a token get, averaged over layers, heads and "
+        "queries.",
     ),
     "attention_on_source": (
         "Attention on the source by position",

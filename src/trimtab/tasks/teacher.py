@@ -58,7 +58,7 @@ def open_teacher(
             f"{KEY}: {config.teacher} reads other inputs than this run",
             got=f"another {what}",
             allowed=f"a run with the same {what}",
-            fix="name a run that was trained on the same data, and take its tokenizer or images as they are",
+            fix="name a run with the same inputs, or use the tokenizer or image settings of that run",
         )
     found = weights_sha256(trained.checkpoint, trained.recipe)
     if config.sha256 not in (None, found):

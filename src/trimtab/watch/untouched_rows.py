@@ -1,5 +1,5 @@
-"""Rows of embeddings whose token no example has had so far: they keep their first values, but for decay and, where the
-matrix is tied to the output, for what pushes them down as wrong answers."""
+"""Embedding rows whose token has not occurred in any example: they keep their initial values, except for weight decay
+and, where the matrix is tied to the output, for gradients that push them down as wrong answers."""
 
 from collections.abc import Mapping
 

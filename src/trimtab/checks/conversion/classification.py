@@ -36,8 +36,8 @@ def write_classification(draft: Draft) -> None:
     draft.counts_examples = True
     draft.account(draft.run.setting("task"))
     draft.note(
-        "data sets are not read from scripts: write a text and its label per line, with a tab between, into train.tsv "
-        "and dev.tsv, or name your files and columns"
+        "trimtab does not read data sets from scripts: write one text and its label per line, separated by a tab, to "
+        "train.tsv and dev.tsv, or name your files and columns"
     )
     draft.say("task: classification")
     draft.say()

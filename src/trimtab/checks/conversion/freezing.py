@@ -62,7 +62,9 @@ def note_freezing(draft: Draft) -> None:
 def _note_unread(draft: Draft, found: Frozen) -> None:
     if found.unread:
         lines = ", ".join(map(str, found.unread))
-        draft.note(f"weights are frozen in line {lines} by what only running it shows: name them in `freeze`")
+        draft.note(
+            f"line {lines} freezes weights that only running the script would show: name them in `freeze`"
+        )
 
 
 def _read(body: list[ast.stmt], names: dict[str, list[str]], found: Frozen) -> None:

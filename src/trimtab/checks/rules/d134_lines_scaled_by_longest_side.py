@@ -21,10 +21,10 @@ RULE = Rule(
     code="D134",
     name="lines-scaled-by-longest-side",
     severity="warning",
-    message="lines of text are scaled to a longest side of {size} pixels, which leaves a line {ratio} times as wide as "
-    "high {height:.2g} pixels high",
+    message="lines of text are scaled to a longest side of {size} pixels: a line {ratio} times as wide as high becomes "
+    "{height:.2g} pixels high",
     why="`fit: longest` suits images of mixed shapes. A printed line is often 25 times as wide as high, and the longer "
-    "it is, the lower it becomes.",
+    "it is, the fewer pixels are left for its height.",
     evidence=(
         Arithmetic(
             "A line of 2,000 x 80 pixels is 32 x 1.3 with `fit: longest, size: 32`, and 800 x 32 with `fit: height`."

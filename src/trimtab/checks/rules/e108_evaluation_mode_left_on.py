@@ -112,7 +112,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 
 def _only_restores(run: Description, flow: Flow) -> bool:
-    """Whether every `train()` of the file stands behind an `eval()` of its own function: none begins a training."""
+    """Whether each `train()` in the file follows an `eval()` in the same function, so that none starts training."""
     seen = {event.place for event in flow.named("train") if event.path and _is_behind_off(flow, event)}
     return len(seen) == sum(text.count(".train(") for text in (run.document.text, *flow.texts))
 

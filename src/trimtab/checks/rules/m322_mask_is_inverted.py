@@ -86,7 +86,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 argument=both,
                 said="the padding of each sequence",
                 given="which positions see each other",
-                fix=f"give `{both}` a mask of the padding, batch by length",
+                fix=f"pass a padding mask of shape (batch, length) as `{both}`",
             )
         if event.name == "scaled_dot_product_attention":
             given = event.value.argument(3, "attn_mask")

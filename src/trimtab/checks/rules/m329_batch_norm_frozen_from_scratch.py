@@ -31,8 +31,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/models/d_fine/configuration_d_fine.py",
-            "`freeze_backbone_batch_norms` is True by default, whether or not the backbone is pretrained; so it is for "
-            "RT-DETR, RT-DETRv2 and DEIMv2.",
+            "`freeze_backbone_batch_norms` is True by default, whether or not the backbone is pretrained. The same "
+            "holds for RT-DETR, RT-DETRv2 and DEIMv2.",
         ),
         Arithmetic(
             "A new module stores mean 0, variance 1, weight 1 and bias 0: frozen, it computes x / sqrt(1 + 1e-5), "

@@ -17,7 +17,7 @@ RULE = Rule(
     "trained with",
     why="Under the usual parametrisation the best rate falls with the width of the model, so a rate that was "
     "found on a small one diverges on a large one. With the batch it goes the other way: larger batches take "
-    "somewhat higher rates. Norms on queries and keys bear higher rates.",
+    "somewhat higher rates. Models with norms on queries and keys tolerate higher rates.",
     evidence=(
         Measured(
             "qk_norm",

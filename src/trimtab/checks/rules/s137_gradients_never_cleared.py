@@ -95,12 +95,12 @@ def check(run: Description) -> Iterator[Diagnosis]:
             fault = (
                 "gradients are cleared before the last micro-batch of a step: those of the others are lost"
             )
-            yield RULE.at(late, fault=fault, fix="clear behind `step()`, in the same branch")
+            yield RULE.at(late, fault=fault, fix="clear after `step()`, in the same branch")
             return
         wasted = _cleared_each_time(loop)
         if wasted is not None:
             fault = "gradients are cleared with every micro-batch, and the optimizer steps with every few"
-            yield RULE.at(wasted, fault=fault, fix="clear behind `step()`, in the same branch")
+            yield RULE.at(wasted, fault=fault, fix="clear after `step()`, in the same branch")
             return
 
 

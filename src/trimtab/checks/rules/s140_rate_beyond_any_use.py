@@ -53,7 +53,7 @@ RULE = Rule(
 HIGHEST = 1.0
 """Above it no published run of an Adam without a scaled schedule is known; prompt tuning takes up to 1."""
 HIGH = 0.1
-"""From it on weights of the usual size are gone after a few steps; two-layer networks survive it."""
+"""From this rate on, a few steps destroy weights of the usual size; two-layer networks survive it."""
 _ADAMS = frozenset(
     {
         "adam",

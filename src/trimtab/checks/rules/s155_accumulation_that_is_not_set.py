@@ -114,8 +114,8 @@ def _divided(flow: Flow) -> Iterator[Diagnosis]:
         if is_each and any(_is_share(each) for each in options(loop.backward.subject)):
             yield RULE.at(
                 steps[0].place,
-                fault="the loss is divided by the micro-batches of a step",
-                way="step and clear every so many batches, or leave the loss whole",
+                fault="the loss is divided by the number of micro-batches in a step",
+                way="step and clear only after that many batches, or do not divide the loss",
             )
             return
 

@@ -25,12 +25,12 @@ RULE = Rule(
     name="average-never-updated",
     severity="error",
     message="`{name}` is never updated: it stays at the weights before the first step",
-    why="A moving average is updated only where the script does it, after each step. Without an update it keeps the "
-    "weights that it was made from.",
+    why="A moving average changes only when the script updates it, usually after each step. Without an update it keeps "
+    "the weights that it was created with.",
     evidence=(
         Maintainer(
             "https://github.com/huggingface/diffusers/pull/7048",
-            "Adds `ema_unet.step(unet.parameters())`, which the training script of SDXL had forgotten.",
+            "Adds `ema_unet.step(unet.parameters())`, which was missing from the training script of SDXL.",
         ),
         Arithmetic("Without an update the average is the weights before the first step."),
     ),
@@ -54,8 +54,8 @@ _WAYS: Final = {"EMAModel": "step", "AveragedModel": "update_parameters"}
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """An average that a script with a training loop makes and never updates; one that is handed to code that cannot be
-    seen is left in peace."""
+    """An average that a script with a training loop makes and never updates; one that is passed to code outside
+    the file is not reported."""
     if not may_say(run.document, *_CLASSES):
         return
     flow = flow_of(run.document)

@@ -25,12 +25,12 @@ RULE = Rule(
     name="averaged-weights-left-in-model",
     severity="error",
     message="`{name}.copy_to` puts the averaged weights into the model, and training continues from them",
-    why="An evaluation of averaged weights borrows the model: its own weights are stored first and restored behind. "
-    "Without `restore` the next step starts from the average, with an optimizer state of other weights.",
+    why="To evaluate averaged weights in the model, a script stores the model's own weights first and restores them "
+    "afterwards. Without `restore` the next step starts from the average, with the optimizer state of other weights.",
     evidence=(
         Maintainer(
             "https://github.com/huggingface/diffusers/pull/7599",
-            "Adds the missing `ema_unet.restore(unet.parameters())` behind the validation.",
+            "Adds the missing `ema_unet.restore(unet.parameters())` after the validation.",
         ),
     ),
     fix=Fix("call `{name}.restore(...)` after the evaluation"),

@@ -1,6 +1,6 @@
-"""What `trimtab explain` searches: a file written from the rules, whose loading takes longer than the search.
+"""What `trimtab explain` searches: a file generated from the rules, because loading them takes longer than the search.
 
-`python tools/write_pages.py` writes it with the other generated pages, and a test compares.
+`python tools/write_pages.py` writes it with the other generated pages, and a test checks that it is up to date.
 """
 
 import json

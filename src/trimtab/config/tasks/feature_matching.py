@@ -28,8 +28,8 @@ def feature_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     elif recipe.model.kind in ("modular", "transformers"):
         yield Complaint(
             path=KEY,
-            what="this kind of model does not learn from a teacher",
+            what="feature matching does not support this kind of model",
             got=f"feature_matching, with model.kind: {recipe.model.kind}",
-            allowed="a model that trimtab computes, or x_transformers",
+            allowed="another kind, such as encoder_decoder, decoder or x_transformers",
             fix="leave it out",
         )

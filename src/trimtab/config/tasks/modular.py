@@ -162,7 +162,7 @@ def _not_for_modular(recipe: Recipe, model: ModularModel) -> Iterator[Complaint]
             what=f"{what}: each micro-batch uses different weights",
             got="fsdp",
             allowed="data_parallel or by_direction",
-            fix="set `parallel: {kind: by_direction}`: a process has states of the components of its directions alone",
+            fix="set `parallel: {kind: by_direction}`: each process then keeps only the states that it needs",
         )
     if recipe.step.gradients == "released":
         yield Complaint(
@@ -240,7 +240,9 @@ def _placed(recipe: Recipe, model: ModularModel) -> Iterator[Complaint]:
         )
 
 
-NEEDS_ALL = "needs all components on each process, and with by_direction each has those of its directions"
+NEEDS_ALL = (
+    "needs all components on each process; with by_direction a process trains those of its directions only"
+)
 ADAMW = "set `step.optimizer: {kind: adamw}`"
 
 

@@ -1,4 +1,4 @@
-"""Searches that compute each text as far as it has grown at every step: slow, and exact with every option."""
+"""Decoding sessions that recompute the whole text at each step: slow, but exact with every option."""
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 

@@ -42,9 +42,10 @@ class LabelledExamples:
             window = self.between(start, start + size)
             count = len(window.target)
             pieces = [self.between(a, b) for a, b in unequal_parts(start, count)]
-            (whole,) = self.on_device(window)
             yield CutTwoWays(
-                whole, [batch for piece in pieces for batch in self.on_device(piece)], window.num_targets
+                self.in_one(window),
+                [batch for piece in pieces for batch in self.on_device(piece)],
+                window.num_targets,
             )
 
     def fullest(self) -> LabelledBatch:
@@ -73,7 +74,10 @@ class LabelledExamples:
 
     def one_batch(self, start: int, stop: int) -> LabelledBatch:
         """Some of the first examples, as many as fit, in one batch in their order."""
-        window = self.between(start, start + self.capacity(stop - start))
+        return self.in_one(self.between(start, start + self.capacity(stop - start)))
+
+    def in_one(self, window: LabelledTexts) -> LabelledBatch:
+        """Examples that fit into one batch, in one batch in their order."""
         (batch,) = self.batching.cut(window, replace(self.batching.shape, sort=False))
         return batch.to(self.device)
 

@@ -51,7 +51,7 @@ def placement_of(recipe: Recipe, ranks: Ranks) -> Placement:
         return cast("Placement", ranks.gather(shares)[0])
     if len(parallel.placement) != ranks.world_size:
         raise input_error(
-            "parallel.placement: is for another number of processes",
+            "parallel.placement: does not match the number of processes",
             got=f"{len(parallel.placement)} entries and {ranks.world_size} processes",
             allowed="one entry for each process",
             fix=f"start {len(parallel.placement)} processes, or remove `placement` to have it computed",
