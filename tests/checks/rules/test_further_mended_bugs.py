@@ -410,6 +410,30 @@ def test_weights_that_an_evaluation_borrows_are_given_back(behind, is_wrong):
     assert bool(said(s171_averaged_weights_left_in_model, text)) is is_wrong
 
 
+@for_each(
+    ("condition", "behind", "severity"),
+    [
+        ("", "validate(model)", ["error"]),
+        ("if i % 100 == 0:", "validate(model)", ["warning"]),
+        ("if accelerator.is_main_process:", "validate(model)", ["warning"]),
+        ("if rank == 0:", "validate(model)", ["warning"]),
+        ("if i == 9:", "model.save_pretrained('out')", []),
+        ("if i == len(loader) - 1:", "model.save_pretrained('out')", []),
+        ("if i >= most:", "model.save_pretrained('out')", []),
+        ("if is_last(i):", "model.save_pretrained('out')", []),
+        ("if loss < 0.1:", "model.save_pretrained('out')\nbreak", []),
+    ],
+)
+def test_weights_that_are_copied_when_training_is_over_may_stay(condition, behind, severity):
+    pair = f"ema.store(model.parameters())\nema.copy_to(model.parameters())\n{behind}\n"
+    body = (
+        STEP
+        + "ema.step(model.parameters())\n"
+        + (f"{condition}\n{indent(pair, '    ')}" if condition else pair)
+    )
+    assert said(s171_averaged_weights_left_in_model, loop(body, head=HEAD + AVERAGE)) == severity
+
+
 CONV = "import torch\nfrom torch import nn\nmodel = nn.Sequential(nn.Conv2d(1, 8, 3))\n"
 
 
