@@ -48,6 +48,7 @@ args = TrainingArguments(output_dir="out", learning_rate=2e-5, num_train_epochs=
          ["bert.encoder.layer.[0-2].*"]),
         (ALL + "model.requires_grad_(True)\nmodel.bert.requires_grad_(False)", ["bert.*"]),
         ("model.bert.requires_grad_(False)\n" + HEAD, ["bert.*"]),
+        ("model.bert.requires_grad_(False)\nmodel.classifier = nn.Linear(8, 2)", ["bert.*"]),
     ],
 )  # fmt: skip
 def test_parts_that_are_frozen_become_patterns(script, patterns):
@@ -87,6 +88,7 @@ def test_what_only_running_it_shows_is_named_by_its_line(script):
         ("model.requires_grad_(False)\nmodel.classifier.requires_grad_(True)", [2, 3]),
         (ALL + "for name, p in model.named_parameters():\n    if 'classifier' in name:\n"
          "        p.requires_grad = True", [2, 6]),
+        (ALL + "model.config.use_cache = read()\nmodel.classifier = nn.Linear(8, 2)", [2, 5]),
         ("model.bert.requires_grad_(False)\nmodel.bert.encoder.layer[-1].requires_grad_(True)", [2, 3]),
         ("for layer in model.bert.encoder.layer:\n    layer.requires_grad_(False)\n"
          "model.bert.encoder.layer[3].requires_grad_(True)", [3, 4]),

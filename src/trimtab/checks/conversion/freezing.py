@@ -116,6 +116,10 @@ class _Reader:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     self.read_value(node, value)
                     self.assign(name, value)
+                case ast.Assign(targets=[ast.Attribute() as part], value=ast.Call()) if _is_part(
+                    self.found(part)
+                ):
+                    self.set(part, True, node)  # a new layer in the place of a pretrained one is trained
                 case ast.With():
                     self.read(node.body)
                 case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
@@ -175,9 +179,11 @@ class _Reader:
             self.leave_unread(node)
         elif not flag:
             self.frozen.update((path, node.lineno) for path in paths if path not in self.frozen)
+            if len(self.frozen) > MOST_LAYERS:
+                self.forget(node.lineno)
         elif any(_is_below(path, above) for path in paths for above in self.frozen if above != path):
             self.forget(node.lineno)
-        else:
+        elif self.frozen:
             for below in [each for each in self.frozen if any(_is_below(each, path) for path in paths)]:
                 del self.frozen[below]
 
@@ -222,7 +228,10 @@ class _Reader:
                 begin = 0 if lower is None else lower.value if isinstance(lower, ast.Constant) else None
                 if not isinstance(begin, int) or not 0 <= begin < stop <= MOST_LAYERS:
                     return []
-                return [f"{path}.{number}" for path in self.found(owner) for number in range(begin, stop)]
+                paths = self.found(owner)
+                if len(paths) * (stop - begin) > MOST_LAYERS:
+                    return []
+                return [f"{path}.{number}" for path in paths for number in range(begin, stop)]
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
                 several = [
                     self.found(each.value if isinstance(each, ast.Starred) else each) for each in parts
@@ -331,6 +340,11 @@ def _sets(node: ast.stmt, name: ast.expr) -> bool | None:
             return _flag(call)
         case _:
             return None
+
+
+def _is_part(paths: list[str]) -> bool:
+    """Whether they are parts with weights; a model's `config` has none."""
+    return any(path and "config" not in path for path in paths)
 
 
 def _is_below(path: str, above: str) -> bool:
