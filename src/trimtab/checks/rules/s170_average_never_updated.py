@@ -48,7 +48,7 @@ _UPDATES: Final = ("update", "step", "add", "push", "accumulate")
 _READS: Final = frozenset(
     {
         "state_dict", "to", "cuda", "cpu", "float", "half", "eval", "train", "parameters", "named_parameters",
-        "buffers", "requires_grad_", "store", "restore", "copy_to", "save_pretrained", "module",
+        "average_parameters", "buffers", "requires_grad_", "store", "restore", "copy_to", "save_pretrained", "module",
     }
 )  # fmt: skip
 """Methods that leave an average as it is; of any other one it is not known."""
