@@ -11,7 +11,7 @@ import command_page
 import decision_list
 from api_pages import api_pages
 
-from trimtab.checks.say import book
+from trimtab.checks.say import search_index
 from trimtab.checks.say.pages import PAGES_FOLDER
 from trimtab.checks.say.site import generated_pages
 from trimtab.config.reference import REFERENCE_PAGE, reference_page
@@ -32,7 +32,7 @@ def main() -> None:
         REFERENCE_PAGE: reference_page(),
         command_page.PAGE: command_page.commands_page(),
         decision_list.PAGE: decision_list.decision_list(ROOT / "docs" / "decisions"),
-        book.FILE.relative_to(ROOT).as_posix(): book.written(),
+        search_index.FILE.relative_to(ROOT).as_posix(): search_index.render_index(),
         "README.md": readme_with_rows((ROOT / "README.md").read_text(encoding="utf-8"), experiments),
     }
     for name, text in pages.items():

@@ -1,6 +1,8 @@
+from textwrap import indent
+
 from tests.checks.conversion.made import made
 from tests.for_each import for_each
-from trimtab.checks.conversion.freezing import frozen_in
+from trimtab.checks.conversion.freezing import Frozen, frozen_in
 
 LOOP = "for p in {part}.parameters():\n    p.requires_grad = False\n"
 LAYERS = """
@@ -8,6 +10,9 @@ for layer in model.bert.encoder.layer[{which}]:
     for p in layer.parameters():
         p.requires_grad = False
 """
+LOADED = 'model = AutoModelForSequenceClassification.from_pretrained("a/b")\n'
+ALL = "for p in model.parameters():\n    p.requires_grad = False\n"
+HEAD = "for p in model.classifier.parameters():\n    p.requires_grad = True\n"
 SCRIPT = """
 from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
 model = AutoModelForCausalLM.from_pretrained("a/b")
@@ -23,16 +28,31 @@ args = TrainingArguments(output_dir="out", learning_rate=2e-5, num_train_epochs=
         ("model.bert.encoder.layer[3].requires_grad_(False)", ["bert.encoder.layer.3.*"]),
         (LAYERS.format(which=":8"), ["bert.encoder.layer.[0-7].*"]),
         (LAYERS.format(which="9:11"), ["bert.encoder.layer.9.*", "bert.encoder.layer.10.*"]),
-        (f"def main():\n    {LOOP.format(part='model.bert.pooler').replace(chr(10), chr(10) + '    ')}",
-         ["bert.pooler.*"]),
+        (f"def main():\n{indent(LOOP.format(part='model.bert.pooler'), '    ')}main()\n", ["bert.pooler.*"]),
         ("model.requires_grad_(True)", []),
         ("for p in model.parameters():\n    p.requires_grad = True", []),
-        ("for p in model.parameters():\n    if p.ndim > 1:\n        p.requires_grad = False", []),
         ("not python (", []),
+        (ALL, ["*"]),
+        ("model.bert.pooler.dense.weight.requires_grad_(False)", ["bert.pooler.dense.weight"]),
+        ("for name, p in model.bert.named_parameters():\n    p.requires_grad_(False)", ["bert.*"]),
+        ("encoder = model.bert.encoder\nencoder.requires_grad_(False)", ["bert.encoder.*"]),
+        ("model = model.to(device)\nmodel = prepare(model)\nmodel.bert.eval().requires_grad_(False)", ["bert.*"]),
+        ("for part in [model.bert.embeddings, *model.bert.encoder.layer[:2]]:\n"
+         "    for p in part.parameters():\n        p.requires_grad = False\n",
+         ["bert.embeddings.*", "bert.encoder.layer.[0-1].*"]),
+        ("parts = [model.classifier, model.bert.pooler]\nfor part in parts:\n    part.requires_grad_(False)",
+         ["classifier.*", "bert.pooler.*"]),
+        ("for layer in model.bert.encoder.layer:\n    layer.attention.requires_grad_(False)",
+         ["bert.encoder.layer.*.attention.*"]),
+        (LAYERS.format(which=":4") + "model.bert.encoder.layer[3].requires_grad_()",
+         ["bert.encoder.layer.[0-2].*"]),
+        (ALL + "model.requires_grad_(True)\nmodel.bert.requires_grad_(False)", ["bert.*"]),
+        ("model.bert.requires_grad_(False)\n" + HEAD, ["bert.*"]),
+        ("model.bert.requires_grad_(False)\nmodel.classifier = nn.Linear(8, 2)", ["bert.*"]),
     ],
 )  # fmt: skip
 def test_parts_that_are_frozen_become_patterns(script, patterns):
-    found = frozen_in(script)
+    found = frozen_in(LOADED + script)
     assert (found.patterns, found.unread) == (patterns, [])
 
 
@@ -43,12 +63,58 @@ def test_parts_that_are_frozen_become_patterns(script, patterns):
         "for name, p in model.named_parameters():\n    if 'head' not in name:\n        p.requires_grad = False",
         LAYERS.format(which=":n"),
         "get().requires_grad_(False)",
+        "for p in model.parameters():\n    if p.ndim > 1:\n        p.requires_grad = False",
+        "model.bert.requires_grad_(args.train)",
+        "for p in model.bert.parameters():\n    p.requires_grad = not args.freeze",
+        "model.bert.embeddings.word_embeddings.weight.requires_grad = False",
+        "[p.requires_grad_(False) for p in model.parameters()]",
+        LOOP.format(part="teacher"),
+        "encoder = load().bert\n" + LOOP.format(part="encoder"),
+        "if args.freeze:\n" + indent(LOOP.format(part="model.bert"), "    "),
+        f"def freeze():\n{indent(LOOP.format(part='model.bert'), '    ')}if args.freeze:\n    freeze()",
+        "class Net(nn.Module):\n    def __init__(self):\n        self.bert.requires_grad_(False)",
     ],
 )
 def test_what_only_running_it_shows_is_named_by_its_line(script):
-    found = frozen_in(script)
+    found = frozen_in(LOADED + script)
     assert not found.patterns
     assert len(found.unread) == 1
+
+
+@for_each(
+    ("script", "unread"),
+    [
+        (ALL + HEAD, [2, 4]),
+        ("model.requires_grad_(False)\nmodel.classifier.requires_grad_(True)", [2, 3]),
+        (ALL + "for name, p in model.named_parameters():\n    if 'classifier' in name:\n"
+         "        p.requires_grad = True", [2, 6]),
+        (ALL + "model.config.use_cache = read()\nmodel.classifier = nn.Linear(8, 2)", [2, 5]),
+        ("model.bert.requires_grad_(False)\nmodel.bert.encoder.layer[-1].requires_grad_(True)", [2, 3]),
+        ("for layer in model.bert.encoder.layer:\n    layer.requires_grad_(False)\n"
+         "model.bert.encoder.layer[3].requires_grad_(True)", [3, 4]),
+        ("model.bert.requires_grad_(False)\nif epoch == 2:\n    model.requires_grad_(True)", [2, 4]),
+    ],
+)  # fmt: skip
+def test_weights_that_are_trained_again_leave_no_pattern_that_would_freeze_them(script, unread):
+    found = frozen_in(LOADED + script)
+    assert (found.patterns, found.unread) == ([], unread)
+
+
+def test_of_several_pretrained_models_the_one_that_is_trained_is_meant():
+    teacher = LOADED.replace("model =", "teacher =")
+    tokenizer = 'tokenizer = AutoTokenizer.from_pretrained("a/b")\n'
+    frozen = "teacher.requires_grad_(False)\nmodel.bert.requires_grad_(False)\n"
+    assert frozen_in(teacher + LOADED + tokenizer + frozen) == Frozen(["bert.*"], [4])
+    trained = "Trainer(model=teacher)\n"
+    assert frozen_in(teacher + LOADED + frozen + trained) == Frozen(["*"], [4])
+
+
+def test_a_classifier_of_which_a_part_is_trained_again_says_so():
+    script = SCRIPT.replace("CausalLM", "SequenceClassification") + ALL + HEAD
+    result = made(script, "train.py")
+    assert "freeze:" not in result.recipe_text
+    assert any("lines 5, 7 set which weights are trained" in note for note in result.notes)
+    assert any("`model.trained_layers: 0`" in note for note in result.notes)
 
 
 def test_a_language_model_says_what_is_frozen_there():

@@ -369,18 +369,32 @@ def test_a_loss_that_a_model_is_asked_for_is_a_mean():
 AVERAGE = "from diffusers.training_utils import EMAModel\nema = EMAModel(model.parameters())\n"
 
 
+OWN = "from ema import EMA\nema = EMA({of})\n"
+
+
 @for_each(
-    ("head", "body", "is_wrong"),
+    ("head", "body", "severity"),
     [
-        (AVERAGE, STEP, True),
-        (AVERAGE, STEP + "ema.step(model.parameters())", False),
-        (AVERAGE + "train(model, ema)\n", STEP, False),
-        ("from ema import EMA\nema = EMA(model)\n", STEP + "ema.update()", False),
-        ("from ema import EMA\nema = EMA(model)\n", STEP, True),
+        (AVERAGE, STEP, ["error"]),
+        (AVERAGE, STEP + "ema.to('cuda')\nema.state_dict()\n", ["error"]),
+        (AVERAGE, STEP + "ema.step(model.parameters())", []),
+        (AVERAGE, STEP + "for own in ema.parameters():\n    own.lerp_(x, 0.1)", []),
+        (AVERAGE, STEP + "blend(ema.module, model)", []),
+        (AVERAGE + "train(model, ema)\n", STEP, []),
+        (AVERAGE.replace("ema = EMAModel(model.parameters())", "emas = [EMAModel(model.parameters())]"),
+         STEP + "for each in emas:\n    each.step(model.parameters())", []),
+        (OWN.format(of="model"), STEP + "ema.update()", []),
+        (OWN.format(of="model"), STEP + "ema.update_weights()", []),
+        (OWN.format(of="model"), STEP + "ema.blend()", []),
+        (OWN.format(of="model"), STEP, ["note"]),
+        (OWN.format(of="list(model.parameters())"), STEP, ["note"]),
+        (OWN.format(of="0.98"), STEP, []),
+        (OWN.format(of="0.98"), STEP + "ema.add(loss.item())", []),
+        (OWN.format(of="alpha=0.98"), STEP + "print(ema.value)", []),
     ],
-)
-def test_an_average_is_updated(head, body, is_wrong):
-    assert bool(said(s170_average_never_updated, loop(body, head=HEAD + head))) is is_wrong
+)  # fmt: skip
+def test_an_average_of_weights_is_updated_and_a_meter_is_none(head, body, severity):
+    assert said(s170_average_never_updated, loop(body, head=HEAD + head)) == severity
 
 
 @for_each(
@@ -394,6 +408,30 @@ def test_weights_that_an_evaluation_borrows_are_given_back(behind, is_wrong):
     )
     text = loop(body + indent(behind, "    "), head=HEAD + AVERAGE)
     assert bool(said(s171_averaged_weights_left_in_model, text)) is is_wrong
+
+
+@for_each(
+    ("condition", "behind", "severity"),
+    [
+        ("", "validate(model)", ["error"]),
+        ("if i % 100 == 0:", "validate(model)", ["warning"]),
+        ("if accelerator.is_main_process:", "validate(model)", ["warning"]),
+        ("if rank == 0:", "validate(model)", ["warning"]),
+        ("if i == 9:", "model.save_pretrained('out')", []),
+        ("if i == len(loader) - 1:", "model.save_pretrained('out')", []),
+        ("if i >= most:", "model.save_pretrained('out')", []),
+        ("if is_last(i):", "model.save_pretrained('out')", []),
+        ("if loss < 0.1:", "model.save_pretrained('out')\nbreak", []),
+    ],
+)
+def test_weights_that_are_copied_when_training_is_over_may_stay(condition, behind, severity):
+    pair = f"ema.store(model.parameters())\nema.copy_to(model.parameters())\n{behind}\n"
+    body = (
+        STEP
+        + "ema.step(model.parameters())\n"
+        + (f"{condition}\n{indent(pair, '    ')}" if condition else pair)
+    )
+    assert said(s171_averaged_weights_left_in_model, loop(body, head=HEAD + AVERAGE)) == severity
 
 
 CONV = "import torch\nfrom torch import nn\nmodel = nn.Sequential(nn.Conv2d(1, 8, 3))\n"

@@ -1,5 +1,5 @@
 from tests.for_each import for_each
-from trimtab.checks.say.book import by_code
+from trimtab.checks.say.search_index import by_code
 from trimtab.checks.say.topics import MOST_RULES, rules_about
 
 

@@ -80,7 +80,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if event.name in _MOVES:
             is_lost = _is_tensor(event) and not run.document.imports & _IN_PLACE and _is_read(flow, event)
         elif event.name in _OF_TENSORS:
-            is_lost = event.subject.made not in ("object", "imported", "unknown") and not _is_shown_off(
+            is_lost = event.subject.made not in ("object", "imported", "unknown") and not _is_demonstration(
                 run, event
             )
         else:
@@ -92,7 +92,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
             yield RULE.at(event.place, method=event.name, of=of)
 
 
-def _is_shown_off(run: Description, event: Event) -> bool:
+def _is_demonstration(run: Description, event: Event) -> bool:
     """Whether one line after another calls a method of the tensor and keeps nothing: a tour of its methods."""
     name = event.subject.label if event.subject is not None else ""
     lines = run.document.text.split("\n")[max(0, event.place.line - _NEAR) : event.place.line + _NEAR - 1]

@@ -97,7 +97,9 @@ def _unshuffled(run: Description, flow: Flow, event: Event) -> tuple[str, Severi
     is_known = _is_of_torchvision(data)
     if not is_known and (says(run.document, *_ORDERING) or not _has_order(run, flow, data, made)):
         return None
-    if not any(_goes_over(loop, made) for loop in training_loops(flow)) and not _is_lightnings(event):
+    if not any(_goes_over(loop, made) for loop in training_loops(flow)) and not _is_lightning_dataloader(
+        event
+    ):
         return None
     name = data.last if is_known else data.label or "the data set"
     is_sorted = data.name in _SORTED
@@ -132,7 +134,7 @@ def _has_order(run: Description, flow: Flow, data: Value, loader: Value) -> bool
     return any(each is data or each is loader for event in flow.named("len") for each in event.value.args)
 
 
-def _is_lightnings(event: Event) -> bool:
+def _is_lightning_dataloader(event: Event) -> bool:
     """Whether `train_dataloader` of a LightningModule or LightningDataModule makes it."""
     return any(
         block.kind == "function" and block.value is not None and block.value.name == "train_dataloader"

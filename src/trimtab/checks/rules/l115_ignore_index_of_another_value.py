@@ -182,11 +182,11 @@ def _masked(run: Description, flow: Flow) -> set[object]:
         for each in maskings(flow, with_choices="-100 if" in run.document.text)
         if _is_labels(each.labels)
         and each.filled.constant is not UNKNOWN
-        and not _is_a_models(flow, each.labels)
+        and not _goes_to_model(flow, each.labels)
     }
 
 
-def _is_a_models(flow: Flow, labels: Value) -> bool:
+def _goes_to_model(flow: Flow, labels: Value) -> bool:
     """Whether a model gets the labels and makes the loss of them itself."""
     return any(
         event.value.keywords.get("labels") is labels

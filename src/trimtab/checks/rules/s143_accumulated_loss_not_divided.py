@@ -15,7 +15,7 @@ from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
     "import torch\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor i, (x, y) in enumerate(loader):\n"
-    "    loss = torch.nn.functional.cross_entropy(model(x), y){is_divided}\n    loss.backward()\n"
+    "    loss = torch.nn.functional.cross_entropy(model(x), y){division}\n    loss.backward()\n"
     "    if (i + 1) % 4 == 0:\n        optimizer.step()\n        optimizer.zero_grad()\n"
 )
 
@@ -40,8 +40,8 @@ RULE = Rule(
     fix=Fix(
         "divide by the number of micro-batches, or by the targets of the whole step where lengths differ"
     ),
-    bad=Example("train.py", _SCRIPT.format(is_divided="")),
-    good=Example("train.py", _SCRIPT.format(is_divided=" / 4")),
+    bad=Example("train.py", _SCRIPT.format(division="")),
+    good=Example("train.py", _SCRIPT.format(division=" / 4")),
     symptoms=(
         "loss grows with gradient accumulation",
         "diverged",

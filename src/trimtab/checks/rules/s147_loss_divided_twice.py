@@ -16,7 +16,7 @@ _SCRIPT = (
     "import torch\nfrom accelerate import Accelerator\naccelerator = Accelerator(gradient_accumulation_steps=8)\n"
     "model, optimizer, loader = accelerator.prepare(model, optimizer, loader)\nfor batch in loader:\n"
     "    with accelerator.accumulate(model):\n        loss = model(**batch).loss\n"
-    "        accelerator.backward(loss{is_divided})\n        optimizer.step()\n        optimizer.zero_grad()\n"
+    "        accelerator.backward(loss{division})\n        optimizer.step()\n        optimizer.zero_grad()\n"
 )
 
 RULE = Rule(
@@ -36,8 +36,8 @@ RULE = Rule(
         Arithmetic("Eight losses of 1.0: 8 * 1.0 / 8 / 8 = 0.125, where the mean is 1.0."),
     ),
     fix=Fix("divide once: {fix}"),
-    bad=Example("train.py", _SCRIPT.format(is_divided=" / 8")),
-    good=Example("train.py", _SCRIPT.format(is_divided="")),
+    bad=Example("train.py", _SCRIPT.format(division=" / 8")),
+    good=Example("train.py", _SCRIPT.format(division="")),
     symptoms=("grad norm is too small", "loss falls slowly", "gradients vanish with accumulation"),
 )
 

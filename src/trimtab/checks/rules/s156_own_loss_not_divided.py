@@ -15,7 +15,7 @@ _SCRIPT = (
     "    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):\n"
     '        labels = inputs.pop("labels")\n        outputs = model(**inputs)\n'
     "        loss = torch.nn.functional.cross_entropy(outputs.logits.flatten(0, 1), "
-    "labels.flatten(){summed}){is_divided}\n"
+    "labels.flatten(){summed}){division}\n"
     "        return (loss, outputs) if return_outputs else loss\n"
 )
 
@@ -46,8 +46,8 @@ RULE = Rule(
         "sum the loss and divide by `num_items_in_batch`, or set `self.model_accepts_loss_kwargs = False` behind "
         "`super().__init__`"
     ),
-    bad=Example("train.py", _SCRIPT.format(summed="", is_divided="")),
-    good=Example("train.py", _SCRIPT.format(summed=', reduction="sum"', is_divided=" / num_items_in_batch")),
+    bad=Example("train.py", _SCRIPT.format(summed="", division="")),
+    good=Example("train.py", _SCRIPT.format(summed=', reduction="sum"', division=" / num_items_in_batch")),
     symptoms=("loss grows with gradient accumulation", "loss is too high", "grad norm is high"),
 )
 SINCE: Final = (4, 46)

@@ -6,10 +6,10 @@ from typing import Final
 from trimtab.checks.code_text import may_say, says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
-from trimtab.checks.read.flow.loops import training_loops
+from trimtab.checks.read.flow.loops import Loop, training_loops
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import root
-from trimtab.checks.read.flow.values import Flow, Value
+from trimtab.checks.read.flow.roles import is_model, root
+from trimtab.checks.read.flow.values import Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -43,34 +43,86 @@ RULE = Rule(
         "averaged weights give random output",
     ),
 )
-_UPDATES: Final = (
-    "step", "update", "update_parameters", "update_model_average", "step_ema", "ema_update", "update_ema", "__call__",
-    "forward", "apply_shadow", "update_params", "after_step", "on_train_batch_end",
+_UPDATES: Final = ("update", "step", "add", "push", "accumulate")
+"""Parts of the names of methods that update an average."""
+_READS: Final = frozenset(
+    {
+        "state_dict", "to", "cuda", "cpu", "float", "half", "eval", "train", "parameters", "named_parameters",
+        "average_parameters", "buffers", "requires_grad_", "store", "restore", "copy_to", "save_pretrained", "module",
+    }
 )  # fmt: skip
+"""Methods that leave an average as it is; of any other one it is not known."""
+_LIBRARIES: Final = ("torch.", "diffusers.", "timm.", "torch_ema.", "ema_pytorch.")
 _CLASSES: Final = (
     "EMAModel", "AveragedModel", "ModelEMA", "ModelEma", "ModelEmaV2", "ModelEmaV3", "ExponentialMovingAverage", "EMA",
 )  # fmt: skip
+_HANDLERS: Final = (
+    "save",
+    "load_state_dict",
+    "prepare",
+    "register_for_checkpointing",
+    "len",
+    "print",
+)
+"""Calls that get an average and do not update it."""
 _WAYS: Final = {"EMAModel": "step", "AveragedModel": "update_parameters"}
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """An average that a script with a training loop makes and never updates; one that is passed to code outside
-    the file is not reported."""
+    """An average of a model's weights that a script with a training loop makes and never updates. One that is passed
+    to code outside the file is not reported, nor one with a method that may update it; a note where the class is of no
+    library above, so that its name alone tells what it does."""
     if not may_say(run.document, *_CLASSES):
         return
     flow = flow_of(run.document)
     loops = training_loops(flow) if flow.is_whole else []
     for event in flow.named(*_CLASSES) if loops else ():
         average = event.value
-        if average.made != "call" or _is_handed_on(flow, average):
+        label = average.label.rpartition(".")[2]
+        if average.made != "call" or not label or not _is_of_weights(average) or _is_handed_on(flow, average):
             continue
-        used = [each for each in flow.events if each.kind == "call" and root(each.subject) is average]
-        if not any(each.name in _UPDATES for each in used) and not says(
-            run.document, "update_ema", "ema_update"
+        if not _may_be_updated(flow, average, loops) and not says(
+            run.document, "update_ema", "ema_update", *(f"{label}.{each}" for each in _UPDATES)
         ):
             way = _WAYS.get(average.last, "update")
-            yield RULE.at(event.place, name=average.label or "ema", way=way)
+            severity = "error" if average.name.startswith(_LIBRARIES) else "note"
+            yield RULE.at(event.place, name=average.label, way=way, severity=severity)
             return
+
+
+def _is_of_weights(average: Value) -> bool:
+    """Whether it is made from a model or its parameters; a meter of losses is made from numbers."""
+    given = next(iter((*average.args, *average.keywords.values())), None)
+    return is_model(given) or any(
+        each.made == "call" and each.last in ("parameters", "named_parameters") for each in walk(given)
+    )
+
+
+def _may_be_updated(flow: Flow, average: Value, loops: list[Loop]) -> bool:
+    """Whether a method is called on it that updates it by its name, or an unknown one in a loop of the training."""
+    around = {
+        id(block)
+        for loop in loops
+        for block in (loop.block, *loop.backward.path)
+        if block is loop.block or block.kind in ("for", "while")
+    }
+    for event in flow.each("call"):
+        if _holder(event.subject, average) is not average:
+            continue
+        is_update = event.name == "__call__" or any(part in event.name for part in _UPDATES)
+        if is_update or (event.name not in _READS and any(id(block) in around for block in event.path)):
+            return True
+    return False
+
+
+def _holder(value: Value | None, average: Value) -> Value | None:
+    """What a value is a part of, `ema` of `ema.module` and of what `ema.parameters()` yields; the average where it is
+    on the way."""
+    for _ in range(20):
+        if value is average or value is None or value.of is None:
+            break
+        value = value.of
+    return root(value)
 
 
 def _is_handed_on(flow: Flow, average: Value) -> bool:
@@ -79,7 +131,16 @@ def _is_handed_on(flow: Flow, average: Value) -> bool:
         values = (
             (*event.value.args, *event.value.keywords.values()) if event.kind == "call" else (event.value,)
         )
-        is_given = event.kind in ("call", "set") and any(each is average for each in values)
-        if is_given and event.name not in ("save", "prepare", "register_for_checkpointing", "len", "print"):
+        is_given = event.kind in ("call", "set") and any(
+            each is average or (_is_part(each) and _holder(each, average) is average) for each in values
+        )
+        if is_given and event.name not in _HANDLERS:
             return True
     return False
+
+
+def _is_part(value: Value) -> bool:
+    """Whether a value is a part of an object through which it may be changed: `ema.module`, `ema.parameters()`."""
+    return value.made in ("attribute", "bound") or (
+        value.made == "call" and value.last in ("parameters", "named_parameters", "buffers")
+    )

@@ -8,7 +8,7 @@ from trimtab.checks.evidence import Maintainer
 from trimtab.checks.read.flow.loops import Loop, training_loops
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import root
-from trimtab.checks.read.flow.values import Event, Flow
+from trimtab.checks.read.flow.values import Block, Event, Flow, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 _SCRIPT = (
@@ -45,25 +45,55 @@ RULE = Rule(
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """A `store` and `copy_to` of an average in the loop over batches or epochs, and nowhere a `restore`."""
+    """A `store` and `copy_to` of an average in the loop over batches or epochs, and nowhere a `restore`; a warning
+    where a condition decides whether they run."""
     if not may_say(run.document, ".copy_to("):
         return
     flow = flow_of(run.document)
     if not flow.is_whole or any(True for _ in flow.named("restore")):
         return
     for loop in training_loops(flow):
-        copied = _left(flow, loop)
+        copied = _unrestored_copy(flow, loop)
         if copied is not None:
             name = copied.subject.label if copied.subject is not None else ""
-            yield RULE.at(copied.place, name=name or "ema")
+            severity = "warning" if _conditions(copied, loop) else "error"
+            yield RULE.at(copied.place, name=name or "ema", severity=severity)
             return
 
 
-def _left(flow: Flow, loop: Loop) -> Event | None:
-    around = {id(block) for block in loop.backward.path if block.kind in ("for", "while")}
+def _unrestored_copy(flow: Flow, loop: Loop) -> Event | None:
+    around = _around(loop)
     for store in flow.named("store"):
         for copy in flow.named("copy_to"):
             is_pair = root(store.subject) is root(copy.subject) and store.path == copy.path
-            if is_pair and any(id(block) in around for block in copy.path):
+            is_inside = any(id(block) in around for block in copy.path)
+            if is_pair and is_inside and not any(_ends_training(block) for block in _conditions(copy, loop)):
                 return copy
     return None
+
+
+def _around(loop: Loop) -> set[int]:
+    return {id(block) for block in loop.backward.path if block.kind in ("for", "while")}
+
+
+def _conditions(event: Event, loop: Loop) -> list[Block]:
+    """The branches between the outermost loop of the training and an event."""
+    around = _around(loop)
+    first = next((at for at, block in enumerate(event.path) if id(block) in around), len(event.path))
+    return [block for block in event.path[first:] if block.kind in ("if", "else")]
+
+
+def _ends_training(branch: Block) -> bool:
+    """Whether a branch leaves the loop, or is taken from one turn on, `epoch == epochs - 1`, and not every so many."""
+    if branch.is_left:
+        return True
+    parts = list(walk(branch.value))
+    is_at_one = any(
+        each.made == "compare"
+        and each.name in ("Eq", "GtE", "Gt")
+        and not any(side.constant == 0 or isinstance(side.constant, str) for side in each.args)  # `rank == 0`
+        for each in parts
+    )
+    is_named = any(part in (each.label or each.name).lower() for each in parts for part in ("last", "final"))
+    is_repeated = any(each.made == "binary" and each.name == "%" for each in parts)
+    return (is_at_one or is_named) and not is_repeated

@@ -6,9 +6,9 @@ from typing import assert_never
 
 from trimtab.checks.nearest import nearest
 from trimtab.checks.record import record
-from trimtab.checks.say.book import Listed, by_code, by_name
 from trimtab.checks.say.causes import SYMPTOMS
 from trimtab.checks.say.run_page import run_page_text
+from trimtab.checks.say.search_index import RuleSummary, by_code, by_name
 from trimtab.checks.say.symptoms import Answer, Cause, search
 from trimtab.checks.say.topics import rules_about
 from trimtab.errors import one_line
@@ -61,7 +61,7 @@ def _pages_named(wanted: str) -> list[str]:
     return [_page(rule) for rule in by_code() if wanted in map(str.lower, rule.aliases)]
 
 
-def _page(rule: Listed) -> str:
+def _page(rule: RuleSummary) -> str:
     from trimtab.checks.say.page import page_text  # late: of all rules only this one is loaded
     from trimtab.checks.say.pages import page_of
 
@@ -88,7 +88,7 @@ def _of_a_key(key: str) -> Explanation | None:
     return Explanation("\n".join(lines) + "\n")
 
 
-def _related_to(key: str) -> list[Listed | RunFinding]:
+def _related_to(key: str) -> list[RuleSummary | RunFinding]:
     """Findings that name the key, and rules about its last part where that says enough alone: `learning_rate`, and not
     `weight`."""
     last = key.rpartition(".")[2]
@@ -117,19 +117,19 @@ def _is_symptom(wanted: str) -> bool:
     return any(wanted in (each.name.lower(), *map(str.lower, each.also)) for each in SYMPTOMS)
 
 
-def _about_lines(text: str, rules: Sequence[Listed]) -> Iterator[str]:
+def _about_lines(text: str, rules: Sequence[RuleSummary]) -> Iterator[str]:
     if rules:
         yield from (f"# Rules about: {text}", "")
         yield from map(_item, rules)
 
 
-def _item(rule: Listed) -> str:
+def _item(rule: RuleSummary) -> str:
     return f"- {rule.code} {rule.name}: {rule.message}"
 
 
-def _likely(page: Listed | RunFinding | Cause) -> str:
+def _likely(page: RuleSummary | RunFinding | Cause) -> str:
     match page:
-        case Listed():
+        case RuleSummary():
             return _item(page)
         case RunFinding():
             return f"- {page.code} {page.name}: {page.seen}"
@@ -139,7 +139,7 @@ def _likely(page: Listed | RunFinding | Cause) -> str:
             assert_never(page)
 
 
-def _answer_lines(text: str, answer: Answer, told: Sequence[Listed]) -> Iterator[str]:
+def _answer_lines(text: str, answer: Answer, told: Sequence[RuleSummary]) -> Iterator[str]:
     is_told = bool(answer.likeliest) and answer.likeliest[0] in told
     if is_told or (not answer.symptoms and not answer.seen and all(rule in told for rule in answer.rules)):
         return

@@ -7,9 +7,9 @@ from typing import Final, TypeVar
 
 from trimtab.checks.nearest import likeness
 from trimtab.checks.record import record
-from trimtab.checks.say.book import Listed, book
 from trimtab.checks.say.causes import SYMPTOMS, Symptom
 from trimtab.checks.say.ranking import Index
+from trimtab.checks.say.search_index import RuleSummary, search_index
 from trimtab.checks.say.words import Words, idea, known_words, words_of
 from trimtab.run_findings.catalog import ALL
 from trimtab.run_findings.spec import RunFinding
@@ -48,17 +48,17 @@ class Cause:
     symptom: Symptom
 
 
-Thing = Symptom | Listed | RunFinding | Cause
+Thing = Symptom | RuleSummary | RunFinding | Cause
 
 
 @record
 class Answer:
     """What a search came to, the likeliest first."""
 
-    likeliest: tuple[Listed | RunFinding | Cause, ...]
+    likeliest: tuple[RuleSummary | RunFinding | Cause, ...]
     """Of all kinds the few that answer best."""
     symptoms: tuple[Symptom, ...]
-    rules: tuple[Listed, ...]
+    rules: tuple[RuleSummary, ...]
     seen: tuple[RunFinding, ...]
     nearest: tuple[str, ...]
     """Names of symptoms that it may have been, where nothing was found."""
@@ -76,7 +76,7 @@ def search(text: str) -> Answer:
     if not scored or scored[0][0] < (LITTLE if len(_index().known(question)) >= MANY_WORDS else ENOUGH):
         return Answer((), (), (), (), _nearest(text, scored))
     symptoms = [(score, thing) for score, thing in scored if isinstance(thing, Symptom)]
-    rules = [(score, thing) for score, thing in scored if isinstance(thing, Listed)]
+    rules = [(score, thing) for score, thing in scored if isinstance(thing, RuleSummary)]
     seen = [(score, thing) for score, thing in scored if isinstance(thing, RunFinding)]
     named = symptoms[0][1] if symptoms[0][0] >= SYMPTOM_ENOUGH else None
     return Answer(
@@ -129,7 +129,7 @@ def _share(thing: Thing, named: Symptom, phrases: set[str]) -> float:
     return OF_ITS_PAGES
 
 
-def _likeliest(scored: list[tuple[float, Thing]]) -> Iterator[Listed | RunFinding | Cause]:
+def _likeliest(scored: list[tuple[float, Thing]]) -> Iterator[RuleSummary | RunFinding | Cause]:
     found = 0
     for score, thing in scored:
         if score < LITTLE or found == MOST_LIKELIEST or (score < ENOUGH and found == FEW):
@@ -139,17 +139,17 @@ def _likeliest(scored: list[tuple[float, Thing]]) -> Iterator[Listed | RunFindin
             yield thing
 
 
-def _with_those_of(named: Symptom | None, rules: tuple[Listed, ...]) -> tuple[Listed, ...]:
+def _with_those_of(named: Symptom | None, rules: tuple[RuleSummary, ...]) -> tuple[RuleSummary, ...]:
     """A symptom that is found speaks for rules in all its words, not only in those of the question."""
     return rules if named is None else tuple(dict.fromkeys((*rules, *_rules_of(named))))
 
 
 @cache
-def _rules_of(named: Symptom) -> tuple[Listed, ...]:
+def _rules_of(named: Symptom) -> tuple[RuleSummary, ...]:
     words = [_index().known(words_of(phrase)) for phrase in (named.name, *named.also)]
-    others: list[tuple[float, Listed]] = []
+    others: list[tuple[float, RuleSummary]] = []
     for page in _index().pages:
-        if isinstance(page.thing, Listed):
+        if isinstance(page.thing, RuleSummary):
             others.append((max(_index().score(each, page) for each in words), page.thing))
     others.sort(key=lambda pair: -round(pair[0], 6))
     bound = max(1.0, others[0][0] * NEAR_THE_BEST)
@@ -170,16 +170,16 @@ def _nearest(text: str, ranked: list[tuple[float, Thing]]) -> tuple[str, ...]:
 
 @cache
 def _index() -> Index[Thing]:
-    return Index(zip(_things(), book().texts, strict=True), book().weights)
+    return Index(zip(_things(), search_index().texts, strict=True), search_index().weights)
 
 
 def _things() -> Iterator[Thing]:
-    """Everything that may be an answer, in the order of the book."""
+    """Everything that may be an answer, in the order of the index."""
     for symptom in SYMPTOMS:
         yield symptom
         for cause in symptom.causes:
             yield Cause(cause, symptom)
-    yield from book().rules
+    yield from search_index().rules
     yield from ALL
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from trimtab.checks.say.book import Listed, by_code
+from trimtab.checks.say.search_index import RuleSummary, by_code
 
 MOST_WORDS = 3
 MOST_RULES = 20
@@ -11,7 +11,7 @@ _WORD = re.compile(r"[a-z0-9]+")
 _BEGINNING = re.compile(r"[a-z][0-9]{0,2}")
 
 
-def rules_about(text: str) -> tuple[Listed, ...]:
+def rules_about(text: str) -> tuple[RuleSummary, ...]:
     """All rules whose code begins so; else those that have the words one behind another, first in name, then in what
     they say and in the fix; at most MOST_RULES of these."""
     wanted = text.strip().lower()

@@ -24,7 +24,9 @@ def lightning_trainers(document: Document) -> list[Call]:
     """Calls of Lightning's Trainer."""
     if not document.imports & PACKAGES:
         return []
-    return [call for call in document.calls if call.name == "Trainer" and _is_lightnings(call, document)]
+    return [
+        call for call in document.calls if call.name == "Trainer" and _is_lightning_trainer(call, document)
+    ]
 
 
 def lightning_concepts(document: Document) -> Concepts:
@@ -49,6 +51,6 @@ def lightning_concepts(document: Document) -> Concepts:
     return concepts
 
 
-def _is_lightnings(call: Call, document: Document) -> bool:
+def _is_lightning_trainer(call: Call, document: Document) -> bool:
     package = call.qualifier.partition(".")[0]
     return package in PACKAGES if package else bool(document.sources.get("Trainer", frozenset()) & PACKAGES)

@@ -11,13 +11,13 @@ from typing import Final
 
 from trimtab.checks.record import record
 
-FILE: Final = Path(__file__).parent / "book.json"
+FILE: Final = Path(__file__).parent / "search_index.json"
 MOST_CODE: Final = 600
 """Characters of a rule's example that are searched."""
 
 
 @record
-class Listed:
+class RuleSummary:
     """A rule, as far as a search needs it; its texts have their fields as words."""
 
     code: str
@@ -29,10 +29,10 @@ class Listed:
 
 
 @record
-class Book:
+class SearchIndex:
     """The rules and the words of every page."""
 
-    rules: tuple[Listed, ...]
+    rules: tuple[RuleSummary, ...]
     """The gravest first, then by code."""
     texts: tuple[str, ...]
     """Of symptoms and their causes, rules and findings of runs, in this order; see `Page`."""
@@ -41,31 +41,31 @@ class Book:
 
 
 @cache
-def book() -> Book:
-    """The book as it was written."""
+def search_index() -> SearchIndex:
+    """The index, as the file has it."""
     read = json.loads(FILE.read_text(encoding="utf-8"))
     rules = (
-        Listed(code, name, message, fix, tuple(aliases), tuple(symptoms))
+        RuleSummary(code, name, message, fix, tuple(aliases), tuple(symptoms))
         for code, name, message, fix, aliases, symptoms in read["rules"]
     )
-    return Book(tuple(rules), tuple(read["texts"]), read["weights"])
+    return SearchIndex(tuple(rules), tuple(read["texts"]), read["weights"])
 
 
 @cache
-def by_code() -> tuple[Listed, ...]:
+def by_code() -> tuple[RuleSummary, ...]:
     """The rules by code."""
-    return tuple(sorted(book().rules, key=lambda rule: rule.code))
+    return tuple(sorted(search_index().rules, key=lambda rule: rule.code))
 
 
 @cache
-def by_name() -> dict[str, Listed]:
+def by_name() -> dict[str, RuleSummary]:
     """Code, name and aliases, in lower case; a code or a name goes before an alias."""
     named = {alias.lower(): rule for rule in by_code() for alias in rule.aliases}
     return named | {name.lower(): rule for rule in by_code() for name in (rule.code, rule.name)}
 
 
-def written() -> str:
-    """The book as text, made from the rules themselves."""
+def render_index() -> str:
+    """The text of the file, made from the rules themselves."""
     from trimtab.checks.report import GREATEST_FIRST
     from trimtab.checks.say.page import readable
     from trimtab.checks.say.pages import all_pages
