@@ -127,6 +127,15 @@ def x_transformers_contradictions(recipe: Recipe) -> Iterator[Complaint]:
                 allowed="`layers` and `options`",
                 fix="leave it out" if key == "encoder_layers" else "move them to `model.options`",
             )
+    if (decay := recipe.step.optimizer.learning_rate_multipliers.layer_decay) != 1:
+        yield Complaint(
+            path="step.optimizer.learning_rate_multipliers.layer_decay",
+            what="x-transformers numbers attention and feed-forward as layers of their own",
+            got=f"{decay:g}",
+            allowed="1",
+            fix='remove it; `learning_rate_multipliers: {names: {"*.attn_layers.layers.0.*": 0.5}}` sets a factor by '
+            "names",
+        )
     for key in ("options", "encoder_options", "decoder_options"):
         given: Mapping[str, object] = getattr(model, key)
         for name in given:
