@@ -75,14 +75,19 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
 empty where there is none."""
 
 
+def package_file() -> Path | None:
+    """The first file of the installed package; None where it is not installed."""
+    spec = find_spec("x_transformers")
+    return None if spec is None or spec.origin is None else Path(spec.origin)
+
+
 @cache
 def known_options() -> tuple[str, ...]:
-    """The names of the options of the installed package; none where it is not installed or its source is not found."""
-    spec = find_spec("x_transformers")
-    if spec is None or spec.origin is None:
-        return ()
-    source = Path(spec.origin).with_name("x_transformers.py")
-    if not source.is_file():
+    """The names of the options of the installed package; none where it is not installed, and for a version whose source
+    has other classes."""
+    first = package_file()
+    source = None if first is None else first.with_name("x_transformers.py")
+    if source is None or not source.is_file():
         return ()
     classes = {
         each.name: each

@@ -1,6 +1,7 @@
 """Decoders and encoder-decoders of the package x-transformers over flat packs; see `config/x_transformers_model.py`."""
 
 from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import torch
@@ -8,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from trimtab.config.x_transformers_model import XTransformersModel
-from trimtab.config.x_transformers_options import INSTALL, known_options
+from trimtab.config.x_transformers_options import INSTALL, known_options, package_file
 from trimtab.errors import input_error
 from trimtab.model.module.module_model import ModuleModel, padded_rows
 from trimtab.model.module.x_session import GrowingPrompts, GrowingSession
@@ -208,19 +209,20 @@ def _wrapper_options() -> frozenset[str]:
 
 def new_stacks(made: Callable[[], Any], *, options: Mapping[str, Any], seed: int) -> Any:
     """What `made` gives, with first weights that follow from the seed, after a pass over a few tokens without a
-    gradient. Raises InputError where the package is missing or refuses the options."""
-    if not known_options():
-        raise input_error(
-            "model.kind: x_transformers needs the package x-transformers",
-            got="an environment without it",
-            allowed="an environment with the extra `x_transformers`",
-            fix=INSTALL,
-        )
+    gradient. Raises InputError where the package is missing, broken or unknown, or refuses the options."""
+    _refuse_unusable()
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = made()
             _try(network)
+    except ImportError as error:
+        raise input_error(
+            "model.kind: x-transformers cannot import what it needs",
+            got=" ".join(f"{type(error).__name__}: {error}".split())[:200],
+            allowed="an environment with all dependencies of x-transformers",
+            fix="pip install --upgrade x-transformers",
+        ) from None
     except Exception as error:  # the package raises anything on options that do not fit each other
         said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise input_error(
@@ -230,6 +232,28 @@ def new_stacks(made: Callable[[], Any], *, options: Mapping[str, Any], seed: int
             fix="leave options out one by one: " + ", ".join(options) if options else "change `model.heads`",
         ) from None
     return network
+
+
+def _refuse_unusable() -> None:
+    """Raises InputError where the package is not installed, or in a version whose options cannot be read."""
+    if package_file() is None:
+        raise input_error(
+            "model.kind: x_transformers needs the package x-transformers",
+            got="an environment without it",
+            allowed="an environment with the extra `x_transformers`",
+            fix=INSTALL,
+        )
+    if not known_options():
+        try:
+            installed = version("x-transformers")
+        except PackageNotFoundError:
+            installed = "unknown"
+        raise input_error(
+            "model.kind: trimtab cannot read the options of this version of x-transformers",
+            got=f"version {installed}, whose source has other classes",
+            allowed="a version from 2.31 to before 3",
+            fix='pip install "x-transformers~=2.31"',
+        )
 
 
 @torch.no_grad()
