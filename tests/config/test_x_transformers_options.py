@@ -65,7 +65,7 @@ def test_a_translator_needs_an_encoder_and_a_language_model_has_none(tmp_path):
 def test_each_export_is_refused_by_name(target, tmp_path):
     model = load_recipe(small_recipe(tmp_path, model=MODEL)).recipe.model
     (problem,) = obstacles(target, model=model, transforms=())
-    assert "options of x-transformers" in problem.what
+    assert "models of x-transformers" in problem.what
 
 
 def test_layer_decay_is_refused_since_each_sub_layer_has_a_number_and_its_fix_loads(tmp_path):

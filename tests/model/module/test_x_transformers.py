@@ -270,7 +270,7 @@ def test_a_translator_trains_resumes_to_the_same_weights_and_scores(tmp_path):
     found = trimtab.evaluate(whole, source=tmp_path / "dev.en", reference=tmp_path / "dev.de")
     assert found.lines == 24
     assert found.loss < math.log(66)
-    with pytest.raises(InputError, match="options of x-transformers"):
+    with pytest.raises(InputError, match="models of x-transformers"):
         trimtab.export_model(whole, to="hf", out=tmp_path / "hf")
 
 
