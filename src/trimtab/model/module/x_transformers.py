@@ -24,6 +24,53 @@ class XModel(ModuleModel):
     """What both kinds have in common. `network.decoder` is a `TransformerWrapper`."""
 
     config: XTransformersModel
+    neftune_alpha: float | None = None
+    """Of the noise on embeddings in training; building a run sets it."""
+
+    def __init__(
+        self, config: XTransformersModel, network: Any, *, num_ids: int, max_positions: int, pad: int
+    ) -> None:
+        """`pad` fills rows up."""
+        super().__init__(config, network, num_ids=num_ids, max_positions=max_positions)
+        self.pad = pad
+
+    def forward(self, batch: PackedBatch) -> Float[Tensor, "target_tokens width"]:
+        """The vector from which each label is predicted, `output_matrix @ vector` being its scores."""
+        memory = self.encode(batch.source) if self.has_encoder else ()
+        return self.decode(batch.target, *memory)
+
+    def encode(self, source: Stream) -> tuple[Float[Tensor, "rows longest dim"], Tensor]:
+        """The encoder's output for each token of padded rows, and which of them are real."""
+        ids, real, _ = padded_rows(source, self.pad)
+        return self.network.encoder(ids, mask=real, return_embeddings=True), real
+
+    def decode(self, stream: Stream, *memory: Tensor) -> Float[Tensor, "tokens width"]:
+        """The output for each token of a stream, all at once. `memory` is what `encode` gives."""
+        ids, real, places = padded_rows(stream, self.pad)
+        noise: dict[str, Any] = {}
+        if self.training and (alpha := self.neftune_alpha) is not None:
+            lengths = real.sum(1, keepdim=True).expand_as(ids)
+            noise = {"transform_token_embeds": lambda embedded: with_noise(embedded, lengths, alpha=alpha)}
+        return self.hidden_of(ids, *memory, **noise).flatten(0, 1)[places]
+
+    def hidden_of(
+        self, ids: Int[Tensor, "rows length"], *memory: Tensor, **more: Any
+    ) -> Float[Tensor, "rows length dim"]:
+        """The decoder's vectors for padded rows. Attention is causal, so that padding behind a row changes nothing in
+        it."""
+        context = dict(zip(("context", "context_mask"), memory, strict=False))  # none without an encoder
+        return self.scored(self.network.decoder(ids, return_embeddings=True, **context, **more))
+
+    def tokens_read(self, batch: PackedBatch) -> dict[str, int]:
+        """How many real tokens of a pack each stack of layers reads, by the stack's name."""
+        if not self.has_encoder:
+            return {"decoder": batch.num_tokens}
+        return {"encoder": batch.num_tokens - batch.num_targets, "decoder": batch.num_targets}
+
+    @property
+    def has_encoder(self) -> bool:
+        """Whether the decoder attends to a source."""
+        return hasattr(self.network, "encoder")
 
     def wrongly_tied(self) -> str:
         """Which matrices are not tied as the settings say: none, since the package ties them by a function."""
@@ -54,7 +101,7 @@ class XModel(ModuleModel):
     @property
     def blocks(self) -> tuple[nn.Module, ...]:
         """Each sub-layer with its norms; those of the encoder first."""
-        stacks = [self.network.encoder] if hasattr(self.network, "encoder") else []
+        stacks = [self.network.encoder] if self.has_encoder else []
         return tuple(layer for each in (*stacks, self.network.decoder) for layer in each.attn_layers.layers)
 
 
@@ -70,35 +117,11 @@ class XDecoder(XModel):
             return Stacks(decoder=_stack(config, "Decoder", num_ids=num_ids, max_positions=max_positions))
 
         network = new_stacks(made, options=config.options, seed=seed)
-        super().__init__(config, network, num_ids=num_ids, max_positions=max_positions)
-        self.pad = pad
-        self.neftune_alpha: float | None = None
-        """Of the noise on embeddings in training; building a run sets it."""
-
-    def forward(self, batch: PackedBatch) -> Float[Tensor, "target_tokens width"]:
-        """The vector from which each label is predicted, `output_matrix @ vector` being its scores."""
-        return self.decode(batch.target)
-
-    def decode(self, stream: Stream) -> Float[Tensor, "tokens width"]:
-        """The output for each token of a stream, all at once."""
-        ids, real, places = padded_rows(stream, self.pad)
-        noise: dict[str, Any] = {}
-        if self.training and (alpha := self.neftune_alpha) is not None:
-            lengths = real.sum(1, keepdim=True).expand_as(ids)
-            noise = {"transform_token_embeds": lambda embedded: with_noise(embedded, lengths, alpha=alpha)}
-        return self.hidden_of(ids, **noise).flatten(0, 1)[places]
-
-    def hidden_of(self, ids: Int[Tensor, "rows length"], **more: Any) -> Float[Tensor, "rows length dim"]:
-        """The vectors of padded rows. Attention is causal, so that padding behind a row changes nothing in it."""
-        return self.scored(self.network.decoder(ids, return_embeddings=True, **more))
+        super().__init__(config, network, num_ids=num_ids, max_positions=max_positions, pad=pad)
 
     def open_prompts(self, *, rows: int, width: int) -> GrowingPrompts:
         """Room for rows of prompts that continue."""
         return GrowingPrompts(self, rows=rows, width=width)
-
-    def tokens_read(self, batch: PackedBatch) -> dict[str, int]:
-        """How many real tokens of a pack each stack of layers reads, by the stack's name."""
-        return {"decoder": batch.num_tokens}
 
 
 class XTranslator(XModel):
@@ -127,26 +150,7 @@ class XTranslator(XModel):
 
         given = {**config.options, **config.encoder_options, **config.decoder_options}
         network = new_stacks(made, options=given, seed=seed)
-        super().__init__(config, network, num_ids=num_ids, max_positions=max_positions)
-        self.pad = pad
-
-    def forward(self, batch: PackedBatch) -> Float[Tensor, "target_tokens width"]:
-        """The vector from which each label is predicted, `output_matrix @ vector` being its scores."""
-        memory, real = self.encode(batch.source)
-        target, _, places = padded_rows(batch.target, self.pad)
-        return self.hidden_of(target, memory, real).flatten(0, 1)[places]
-
-    def encode(self, source: Stream) -> tuple[Float[Tensor, "rows longest dim"], Tensor]:
-        """The encoder's output for each token of padded rows, and which of them are real."""
-        ids, real, _ = padded_rows(source, self.pad)
-        return self.network.encoder(ids, mask=real, return_embeddings=True), real
-
-    def hidden_of(
-        self, ids: Int[Tensor, "rows length"], memory: Float[Tensor, "rows longest dim"], real: Tensor
-    ) -> Float[Tensor, "rows length dim"]:
-        """The decoder's vectors for padded rows of targets."""
-        found = self.network.decoder(ids, context=memory, context_mask=real, return_embeddings=True)
-        return self.scored(found)
+        super().__init__(config, network, num_ids=num_ids, max_positions=max_positions, pad=pad)
 
     def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> GrowingSession:
         """Encodes the source; a hypothesis may grow to `max_length` tokens, at most the model's longest text."""
@@ -155,10 +159,6 @@ class XTranslator(XModel):
         return GrowingSession(
             self.hidden_of, self.output_matrix, memory=memory[:rows], real=real[:rows], width=width
         )
-
-    def tokens_read(self, batch: PackedBatch) -> dict[str, int]:
-        """How many real tokens of a pack each stack of layers reads, by the stack's name."""
-        return {"encoder": batch.num_tokens - batch.num_targets, "decoder": batch.num_targets}
 
 
 class Stacks(nn.Module):
