@@ -65,4 +65,13 @@ def test_a_translator_needs_an_encoder_and_a_language_model_has_none(tmp_path):
 def test_each_export_is_refused_by_name(target, tmp_path):
     model = load_recipe(small_recipe(tmp_path, model=MODEL)).recipe.model
     (problem,) = obstacles(target, model=model, transforms=())
-    assert "options of x-transformers" in problem.what
+    assert "models of x-transformers" in problem.what
+
+
+def test_layer_decay_is_refused_since_each_sub_layer_has_a_number_and_its_fix_loads(tmp_path):
+    rates = "step.optimizer.learning_rate_multipliers"
+    with pytest.raises(InputError, match="numbers attention and feed-forward as layers") as found:
+        load_recipe(small_recipe(tmp_path, model=MODEL, **{rates: {"layer_decay": 0.9}}))
+    names = {"*.attn_layers.layers.0.*": 0.5}
+    assert '`learning_rate_multipliers: {names: {"*.attn_layers.layers.0.*": 0.5}}`' in str(found.value)
+    load_recipe(small_recipe(tmp_path, model=MODEL, **{rates: {"names": names}}))

@@ -3,9 +3,13 @@
 import json
 import os
 import signal
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from weakref import ref
 
 import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
 
 from tests.children import start_child, wait
 from tests.distributed import placed_run
@@ -14,8 +18,9 @@ from tests.distributed.test_torch_ranks import free_port
 from tests.modular_run import modular_recipe
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.resolve import resolve_checkpoint
+from trimtab.distributed.placed_ranks import HeldTogether, PlacedRanks
+from trimtab.distributed.torch_ranks import TorchRanks
 
-pytestmark = pytest.mark.slow
 SIZES = (2, 3)
 
 
@@ -51,6 +56,7 @@ def apart(one, other):
     return max(float((one[name] - other[name]).norm() / (one[name].norm() + 1e-3)) for name in one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", ["resumed2", "resumed3", "given2"])
 def test_ranks_with_directions_of_their_own_train_as_one_process_does(folder, run):
     alone, placed = (resolve_checkpoint(str(folder / name)) for name in (f"{run[:-1]}1", run))
@@ -67,6 +73,7 @@ def test_ranks_with_directions_of_their_own_train_as_one_process_does(folder, ru
     assert scores[0]["loss"] == pytest.approx(scores[1]["loss"], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_rank_keeps_optimizer_states_of_its_own_components_alone(folder):
     whole = set(found(folder, 1, 0)["states"][0])
     for size in SIZES:
@@ -75,6 +82,7 @@ def test_a_rank_keeps_optimizer_states_of_its_own_components_alone(folder):
         assert all(own < whole for own in each)
 
 
+@pytest.mark.slow
 def test_a_rank_does_not_wait_for_components_that_it_does_not_train(folder):
     first, second, third = (found(folder, 3, rank)["late"] for rank in range(3))
     assert first["sum"] == second["sum"] == [3.0, 3.0, 3.0]
@@ -83,3 +91,37 @@ def test_a_rank_does_not_wait_for_components_that_it_does_not_train(folder):
     assert first["squares"] == pytest.approx([27.0, 0.0])
     assert second["squares"] == [0.0, 0.0]
     assert third["squares"] == pytest.approx([0.0, 18.0])
+
+
+class First(TorchRanks):
+    """Rank 0 of two, of which the other holds `b` and `c`."""
+
+    def __init__(self):
+        self.rank, self.world_size = 0, 2
+
+    def gather(self, content):
+        return [content, {"b": [[3], "float32"], "c": [[2], "bfloat16"]}]
+
+    def meeting(self, *, on):
+        return nullcontext()
+
+
+def test_rank_0_holds_one_received_tensor_at_a_time_on_its_device(monkeypatch):
+    weights = {name: nn.Parameter(torch.zeros(size)) for name, size in (("a", 2), ("b", 3), ("c", 2))}
+    held = [
+        HeldTogether("one", (0,), {"a": weights["a"]}),
+        HeldTogether("two", (1,), {name: weights[name] for name in "bc"}),
+    ]
+    received = []
+
+    def receive(tensor, *, src):
+        assert all(each() is None for each in received[:-1])
+        received.append(ref(tensor.fill_(len(received) + src)))
+
+    monkeypatch.setattr(dist, "recv", receive)
+    placed = PlacedRanks(First(), held)
+    whole = placed.whole({"a": weights["a"].detach()}, keep=True)
+    assert {name: each.tolist() for name, each in whole.items()} == {"a": [0, 0], "b": [1, 1, 1], "c": [2, 2]}
+    assert whole["c"].dtype == torch.bfloat16
+    assert all(each() is None for each in received), "received tensors are kept, and not their copies"
+    assert placed.whole({}, keep=False) == {}

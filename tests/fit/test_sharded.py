@@ -3,11 +3,16 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.config.test_modular_model import tree_with
 from tests.fit.planning import card, pairs_recipe, subject_of, text_recipe
 from tests.for_each import for_each
+from tests.modular_run import MODEL as MODULAR
+from trimtab.config.load import load_recipe
+from trimtab.config.parallel import FullySharded
 from trimtab.distributed.sharding import Sharding
 from trimtab.distributed.torch_ranks import NUMBERS_AT_ONCE
 from trimtab.fit import sharded
+from trimtab.fit.ask import OF_ALL_COMPONENTS, notes_of
 from trimtab.fit.climb import cheapest_climb
 from trimtab.fit.gpus import find_gpu
 from trimtab.fit.plan import plan_recipe
@@ -98,3 +103,26 @@ def test_sharding_is_proposed_where_whole_weights_do_not_fit():
     assert "parallel.kind=fsdp" in climb.command_line
     assert climb.plan.peak <= card(20).memory
     assert "step.optimizer.states" not in climb.command_line
+
+
+def modular_tree(**parallel):
+    model = {**MODULAR, "dim": 2048, "heads": 16, "feed_forward": 8192}
+    step = {"tokens_per_step": 65536, "tokens_per_micro_batch": 32768, "cuda_graph": "off"}
+    return tree_with(model=model, step=step, parallel=parallel)
+
+
+def test_fsdp_is_not_proposed_for_a_modular_model_and_what_is_proposed_loads():
+    tree = modular_tree(kind="data_parallel")
+    subject = subject_of(load_recipe(tree).recipe)
+    assert trains_on(subject.recipe, 2)
+    assert not trains_on(subject.recipe.model_copy(update={"parallel": FullySharded()}), 2)
+    climb = cheapest_climb(subject.on(card(11), ranks=2))
+    assert climb is not None
+    assert "parallel.kind" not in [change.key for change in climb.changes]
+    load_recipe(tree, [change.override for change in climb.changes])
+
+
+def test_a_plan_by_direction_is_told_to_be_an_upper_bound():
+    subject = subject_of(load_recipe(modular_tree(kind="by_direction")).recipe)
+    assert OF_ALL_COMPONENTS in notes_of(subject, 2)
+    assert OF_ALL_COMPONENTS not in notes_of(subject, 1)

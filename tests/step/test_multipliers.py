@@ -12,6 +12,7 @@ from trimtab.errors import InputError
 from trimtab.step.multipliers import layers_above, multiplied, multipliers_of, names_by_multiplier
 from trimtab.step.optimizer.build import build_optimizer
 from trimtab.step.optimizer.rounded_adamw import RoundedAdamW
+from trimtab.tasks.detection.model import HEADS
 
 NEVER, ALWAYS = torch.tensor(False), torch.tensor(True)
 KINDS = [AdamW, StableAdamW, Adafactor, Lion, SGD]
@@ -214,6 +215,32 @@ def test_layers_are_counted_in_their_stack_and_what_belongs_to_the_embeddings_li
     }
     roles = {name: role for name, (role, _) in names.items()}
     assert layers_above(roles) == {name: wanted for name, (_, wanted) in names.items()}
+
+
+def test_heads_of_detectors_have_the_full_rate_whatever_their_weights_are_called():
+    """Names of RT-DETR and YOLOS in transformers."""
+    names = {
+        "network.model.encoder.encoder.0.layers.0.fc1.weight": ("hidden", 0),
+        "network.model.decoder.layers.0.fc1.weight": ("hidden", 5),
+        "network.model.decoder.layers.5.fc1.weight": ("hidden", 0),
+        "network.model.decoder.class_embed.0.weight": ("hidden", 0),
+        "network.model.decoder.bbox_embed.0.layers.0.weight": ("hidden", 0),
+        "network.model.decoder.bbox_embed.0.layers.2.bias": ("vector", 0),
+        "network.model.denoising_class_embed.weight": ("embedding", 0),
+        "network.model.enc_score_head.weight": ("hidden", 0),
+        "network.model.enc_bbox_head.layers.0.weight": ("hidden", 0),
+        "network.class_labels_classifier.layers.0.weight": ("hidden", 0),
+        "network.bbox_predictor.layers.0.weight": ("hidden", 0),
+        "network.model.level_embed": ("embedding", 6),
+        "network.vit.embeddings.patch_embeddings.projection.bias": ("vector", 6),
+    }
+    assert all(any(head in name for name in names) for head in HEADS)
+    roles = {name: role for name, (role, _) in names.items()}
+    assert layers_above(roles) == {name: wanted for name, (_, wanted) in names.items()}
+    assert layers_above({"blocks.0.head.weight": "hidden", "blocks.1.head.weight": "hidden"}) == {
+        "blocks.0.head.weight": 1,
+        "blocks.1.head.weight": 0,
+    }
 
 
 def test_groups_by_name_come_beside_roles_and_the_last_that_fits_counts():

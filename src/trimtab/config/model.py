@@ -157,7 +157,7 @@ class EncoderDecoderModel(ModelSettings):
     @field_validator("encoder_mix", mode="before")
     @classmethod
     def _earlier_name(cls, value: Any) -> Any:
-        """`free` was the name of `linear` up to version 0.1, and is read in recipes of that time."""
+        """`free`, the earlier name of `linear`, is still read for one release."""
         return "linear" if value == "free" else value
 
     @field_validator("positions", mode="before")

@@ -9,6 +9,7 @@ from trimtab.errors import Problem
 
 EVEN = 1e-3
 """By so much the shares of a direction may miss 1, as rounded ones do."""
+GIVE_WORK = "give it a share of a direction, or plan for fewer GPUs"
 
 
 def placement_problems(ranks: Sequence[Any], directions: Sequence[str], *, key: str) -> Iterator[Problem]:
@@ -21,7 +22,7 @@ def placement_problems(ranks: Sequence[Any], directions: Sequence[str], *, key: 
                 what=f"{key}: rank {number} has no work",
                 got=repr(cast("Any", rank))[:80],
                 allowed="an object with the share of each direction on this rank",
-                fix="give it a share of a direction, or plan for fewer GPUs",
+                fix=GIVE_WORK,
             )
             continue
         shares = cast("Mapping[str, Any]", rank)
@@ -48,7 +49,7 @@ def placement_problems(ranks: Sequence[Any], directions: Sequence[str], *, key: 
                 what=f"{key}: rank {number} has no work",
                 got=", ".join(f"{name} {share}" for name, share in shares.items())[:80],
                 allowed="a share above 0",
-                fix="give it a share of a direction, or plan for fewer GPUs",
+                fix=GIVE_WORK,
             )
     wrong = [f"{name} {placed[name]:.3f}" for name in directions if abs(placed[name] - 1) > EVEN]
     if wrong:

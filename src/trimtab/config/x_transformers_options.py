@@ -75,14 +75,19 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
 empty where there is none."""
 
 
+def package_file() -> Path | None:
+    """The first file of the installed package; None where it is not installed."""
+    spec = find_spec("x_transformers")
+    return None if spec is None or spec.origin is None else Path(spec.origin)
+
+
 @cache
 def known_options() -> tuple[str, ...]:
-    """The names of the options of the installed package; none where it is not installed or its source is not found."""
-    spec = find_spec("x_transformers")
-    if spec is None or spec.origin is None:
-        return ()
-    source = Path(spec.origin).with_name("x_transformers.py")
-    if not source.is_file():
+    """The names of the options of the installed package; none where it is not installed, and for a version whose source
+    has other classes."""
+    first = package_file()
+    source = None if first is None else first.with_name("x_transformers.py")
+    if source is None or not source.is_file():
         return ()
     classes = {
         each.name: each
@@ -127,6 +132,15 @@ def x_transformers_contradictions(recipe: Recipe) -> Iterator[Complaint]:
                 allowed="`layers` and `options`",
                 fix="leave it out" if key == "encoder_layers" else "move them to `model.options`",
             )
+    if (decay := recipe.step.optimizer.learning_rate_multipliers.layer_decay) != 1:
+        yield Complaint(
+            path="step.optimizer.learning_rate_multipliers.layer_decay",
+            what="x-transformers numbers attention and feed-forward as layers of their own",
+            got=f"{decay:g}",
+            allowed="1",
+            fix='remove it; `learning_rate_multipliers: {names: {"*.attn_layers.layers.0.*": 0.5}}` sets a factor by '
+            "names",
+        )
     for key in ("options", "encoder_options", "decoder_options"):
         given: Mapping[str, object] = getattr(model, key)
         for name in given:

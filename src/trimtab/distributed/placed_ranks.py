@@ -140,7 +140,8 @@ class PlacedRanks:
     @torch.no_grad()
     def whole(self, tensors: Mapping[str, Tensor], *, keep: bool) -> dict[str, Tensor]:
         """On rank 0, where `keep` is true, the weights or optimizer states of all ranks by name, each from its first
-        holder; `tensors` are those of this rank. All ranks make this call."""
+        holder; `tensors` are those of this rank. Those of other ranks lie in host memory, since the GPU of rank 0 may
+        not have room for all of them. All ranks make this call."""
         mine = {
             name: [list(tensor.shape), str(tensor.dtype).removeprefix("torch.")]
             for name, tensor in tensors.items()
@@ -155,8 +156,10 @@ class PlacedRanks:
                     if self.rank == rank:
                         dist.send(tensors[name].contiguous(), dst=0)
                     else:
-                        kept[name] = torch.empty(shape, dtype=getattr(torch, dtype), device=device)
-                        dist.recv(kept[name], src=rank)
+                        received = torch.empty(shape, dtype=getattr(torch, dtype), device=device)
+                        dist.recv(received, src=rank)
+                        if keep:
+                            kept[name] = received.to("cpu", copy=True)
         return kept if keep else {}
 
     def own_states(self, saved: Mapping[str, Tensor]) -> dict[str, Tensor]:

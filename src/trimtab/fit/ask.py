@@ -196,7 +196,15 @@ def notes_of(subject: Subject, ranks: int) -> tuple[str, ...]:
         told = "`parallel: {kind: fsdp}` shards across several processes; pass their number, such as `--ranks 2`."
     else:
         return subject.notes
+    if subject.recipe.parallel.kind == "by_direction":
+        return (*subject.notes, told, OF_ALL_COMPONENTS)
     return (*subject.notes, told)
+
+
+OF_ALL_COMPONENTS = (
+    "With `parallel: {kind: by_direction}` a process has gradients and moments of its own components only. The plan "
+    "counts those of all components, so it is an upper bound of them, and it assumes equal shares of the step."
+)
 
 
 def answer_on(

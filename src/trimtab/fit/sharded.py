@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from trimtab.config.run import Recipe
 from trimtab.config.sharding import sharding_contradictions
+from trimtab.config.tasks.modular import modular_contradictions
 from trimtab.fit.activations import Program
 from trimtab.fit.shape import Shape, Weights
 
@@ -95,7 +96,10 @@ def whole_at_the_start(shape: Shape, how: Program, recipe: Recipe, *, shares: in
 
 
 def trains_on(recipe: Recipe, ranks: int) -> bool:
-    """Whether several processes can train it; see `build.refuse_released_gradients` and `config.sharding`."""
+    """Whether so many processes can train it; see `build.refuse_released_gradients`, `config.sharding` and
+    `config.tasks.modular`."""
+    if [*modular_contradictions(recipe)]:
+        return False
     step = recipe.step
     if ranks > 1 and (step.gradients != "kept" or step.offload != "none" or step.precision == "bf16"):
         return False

@@ -18,6 +18,11 @@ OF_LAYER = re.compile(r"(?:^|\.)(?:blocks|block|layers|layer|h)\.(\d+)\.")
 being that of a sub-layer."""
 OF_TABLES = re.compile(r"embed", re.IGNORECASE)
 """Tables and what is between them and the first layer, such as BERT's `embeddings.LayerNorm`."""
+OF_HEADS = re.compile(
+    r"(?:^|[._])(?:(?:class|bbox|box|mask)_(?:embed|predictor)|head|classifier)(?:\.|$)", re.IGNORECASE
+)
+"""Modules that predict. Detectors call some of them embeddings (`class_embed`), and number their linear maps as layers
+(`bbox_embed.0.layers.1`)."""
 Rate = TypeVar("Rate", float, Float[Tensor, ""], float | Float[Tensor, ""])
 
 
@@ -58,7 +63,8 @@ def multipliers_of(
 def layers_above(roles: Mapping[str, Role]) -> dict[str, int]:
     """How many layers of its stack lie above each parameter. Embeddings lie below all layers of the deepest stack; what
     is outside of the layers otherwise lies above them, such as a last norm or a head."""
-    found = {name: layer for name in roles if (layer := OF_LAYER.search(name))}
+    heads = {name for name in roles if _is_of_head(name)}
+    found = {name: layer for name in roles if name not in heads and (layer := OF_LAYER.search(name))}
     tops: dict[str, int] = {}
     for name, layer in found.items():
         stack = name[: layer.start(1)]
@@ -70,8 +76,14 @@ def layers_above(roles: Mapping[str, Role]) -> dict[str, int]:
             above[name] = tops[name[: layer.start(1)]] - int(layer[1])
         else:
             lower = role == "embedding" or (role != "output" and OF_TABLES.search(name) is not None)
-            above[name] = below if lower else 0
+            above[name] = below if lower and name not in heads else 0
     return above
+
+
+def _is_of_head(name: str) -> bool:
+    """Whether a module that predicts holds this parameter, outside of every layer."""
+    head, layer = OF_HEADS.search(name), OF_LAYER.search(name)
+    return head is not None and (layer is None or head.start() < layer.start())
 
 
 def names_by_multiplier(names: Iterable[str], multipliers: Mapping[str, float]) -> dict[float, list[str]]:

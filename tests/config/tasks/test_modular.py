@@ -44,3 +44,11 @@ def test_components_are_not_clipped_separately_while_some_weights_wait() -> None
         }
     )
     assert "cannot be clipped separately while some of their weights are not trained yet" in message
+
+
+def test_layer_decay_is_refused_and_its_fix_loads() -> None:
+    rates = "step/optimizer/learning_rate_multipliers"
+    message = problem_of(**{rates: {"layer_decay": 0.9}})
+    assert "a layer that several directions share may have another depth in each" in message
+    assert '`learning_rate_multipliers: {names: {"encoder.*": 0.5}}`' in message
+    load_recipe(tree_with(**{rates: {"names": {"encoder.*": 0.5}}}))

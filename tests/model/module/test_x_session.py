@@ -1,9 +1,12 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from tests.model.module.test_x_transformers import translator, x_decoder
 from tests.model.test_encoder_decoder import SOURCES
 from tests.streams import pack_of, stream_of
+from trimtab.model.module.x_session import GrowingPrompts, GrowingSession
 
 
 @pytest.mark.slow
@@ -37,3 +40,31 @@ def test_a_search_step_by_step_scores_what_the_whole_translation_scores():
         found = session.step(inputs[:, [step]].expand(-1, 2))
         session.reorder(torch.tensor([[1, 0]] * len(SOURCES)))
         torch.testing.assert_close(found[:, 1], wanted[:, step], rtol=1e-4, atol=1e-4)
+
+
+def test_texts_take_their_memory_and_lengths_along_when_they_are_reordered_and_kept():
+    """Each vector tells the row of its memory, the tokens of its text and their number."""
+
+    def hidden_of(ids, memory, real):
+        sums, steps = ids.cumsum(1), torch.ones_like(ids).cumsum(1)
+        return torch.stack([memory[:, :1, 0].expand_as(ids), sums, steps], -1).float()
+
+    memory = torch.tensor([[[1.0]], [[2.0]]])
+    session = GrowingSession(
+        hidden_of, torch.eye(3), memory=memory, real=torch.ones(2, 1, dtype=torch.bool), width=2
+    )
+    session.step(torch.tensor([[10, 20], [30, 40]]))
+    session.reorder(torch.tensor([[1, 1], [1, 0]]))
+    found = session.step(torch.tensor([[1, 2], [3, 4]]))
+    assert found.tolist() == [[[1, 21, 2], [1, 22, 2]], [[2, 43, 2], [2, 34, 2]]]
+    session.keep(torch.tensor([1]))
+    session.cut_output(torch.tensor([1, 0]))
+    assert session.step(torch.tensor([[5, 6]])).tolist() == [[[48, 2], [40, 2]]]
+
+    model = SimpleNamespace(output_matrix=torch.eye(2), pad=0, max_positions=9)
+    model.hidden_of = lambda ids: torch.stack([ids.cumsum(1), torch.ones_like(ids).cumsum(1)], -1).float()
+    prompts = GrowingPrompts(model, rows=2, width=1)
+    prompts.feed(torch.tensor([[0, 10], [20, 30]]), torch.tensor([1, 0]))
+    assert prompts.step(torch.tensor([[1], [2]])).tolist() == [[[11, 2]], [[52, 3]]]
+    prompts.keep(torch.tensor([1, 0]))
+    assert prompts.step(torch.tensor([[3], [4]])).tolist() == [[[55, 4]], [[15, 3]]]

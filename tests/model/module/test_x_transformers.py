@@ -1,7 +1,9 @@
 """x-transformers as a model, and as the oracle of trimtab's own parts: equal outputs by equal weights."""
 
 import math
+import re
 import shutil
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,10 +17,12 @@ from tests.model.test_encoder_decoder import SOURCES, TARGETS
 from tests.model.test_encoder_decoder import build as own_translator
 from tests.small_run import small_recipe
 from tests.streams import pack_of
+from trimtab.config import x_transformers_options
 from trimtab.config.x_transformers_model import XTransformersModel
+from trimtab.config.x_transformers_options import known_options
 from trimtab.errors import InputError
 from trimtab.inference.load import load_model
-from trimtab.model.module.x_transformers import XDecoder, XTranslator
+from trimtab.model.module.x_transformers import XDecoder, XTranslator, new_stacks
 
 ROWS = [[20, 21, 3], list(range(22, 40)), [26, 3]]
 PLAIN = {"attn_dim_head": 16, "ff_no_bias": True, "use_abs_pos_emb": False, "ff_mult": 1.5}
@@ -205,6 +209,38 @@ def test_first_weights_follow_from_the_seed_and_a_narrow_copy_keeps_its_angles()
     assert one.role_of("network.decoder.token_emb.emb.weight") == "embedding"
 
 
+def problem_of_an_installation(monkeypatch, *, source, made):
+    spec = None if source is None else SimpleNamespace(origin=str(source))
+    monkeypatch.setattr(x_transformers_options, "find_spec", lambda name: spec)
+    known_options.cache_clear()
+    try:
+        with pytest.raises(InputError) as found:
+            new_stacks(made, options={}, seed=0)
+    finally:
+        known_options.cache_clear()
+    return str(found.value)
+
+
+def test_a_missing_a_broken_and_an_unknown_installation_are_told_apart(tmp_path, monkeypatch):
+    def made():
+        raise ModuleNotFoundError("No module named 'einx'")
+
+    missing = problem_of_an_installation(monkeypatch, source=None, made=made)
+    assert "an environment without it" in missing
+    source = tmp_path / "__init__.py"
+    source.touch()
+    (tmp_path / "x_transformers.py").write_text("class Transformer: ...")
+    unknown = problem_of_an_installation(monkeypatch, source=source, made=made)
+    assert re.search(r"version \d+\.\d+\S*, whose source has other classes", unknown)
+    names = ("TransformerWrapper", "AttentionLayers", "Attention", "FeedForward")
+    classes = [f"class {name}:\n    def __init__(self, {name.lower()}): ...\n" for name in names]
+    (tmp_path / "x_transformers.py").write_text("".join(classes))
+    broken = problem_of_an_installation(monkeypatch, source=source, made=made)
+    assert "ModuleNotFoundError: No module named 'einx'" in broken
+    assert "cannot import what it needs" in broken
+    assert "options" not in broken
+
+
 @pytest.mark.slow
 def test_options_that_do_not_fit_each_other_are_an_error_of_the_recipe():
     with pytest.raises(InputError, match="cannot build or run") as found:
@@ -234,7 +270,7 @@ def test_a_translator_trains_resumes_to_the_same_weights_and_scores(tmp_path):
     found = trimtab.evaluate(whole, source=tmp_path / "dev.en", reference=tmp_path / "dev.de")
     assert found.lines == 24
     assert found.loss < math.log(66)
-    with pytest.raises(InputError, match="options of x-transformers"):
+    with pytest.raises(InputError, match="models of x-transformers"):
         trimtab.export_model(whole, to="hf", out=tmp_path / "hf")
 
 

@@ -8,11 +8,19 @@ import pytest
 from tests.fake_ranks import Twins as OtherTwin
 from tests.model.modular.test_modular import modular
 from tests.modular_run import modular_recipe
+from trimtab.config.freezing import FrozenUntil
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.config.run import Recipe
 from trimtab.errors import InputError
-from trimtab.tasks.translation.placement import described, held_by, placement_of, refuse_idle
+from trimtab.tasks.translation.placement import (
+    described,
+    held_by,
+    placed_ranks,
+    placement_of,
+    refuse_idle,
+    trained_later,
+)
 
 
 class Twins(OtherTwin):
@@ -77,3 +85,17 @@ def test_a_rank_that_would_train_nothing_is_refused() -> None:
     refuse_idle(SPLIT, held)
     with pytest.raises(InputError, match="rank 1 would train nothing"):
         refuse_idle(SPLIT, [each for each in held if 1 not in each.holders])
+
+
+def test_a_rank_that_would_train_nothing_at_first_is_refused_on_each_rank(tmp_path: Path) -> None:
+    """Both ranks of the twins find it, though it is true of one of them."""
+    stages = {("embeddings.*", "encoder.*"): "2 steps", ("decoder.pt.*", "decoder.en.*"): "4 steps"}
+    later = tuple(FrozenUntil(weights=names, until=until) for names, until in stages.items())
+    placement = [{"en-de": 1.0}, {"de-en": 1.0, "en-pt": 1.0, "pt-en": 1.0}]
+    given = {"kind": "by_direction", "placement": placement}
+    recipe = recipe_of(tmp_path, parallel=given).model_copy(update={"freeze": later})
+    for ranks in (Twins(), OtherTwin()):
+        with pytest.raises(InputError, match="rank 1 would train nothing in the first steps") as caught:
+            placed_ranks(recipe, modular(), ranks)
+        assert "`freeze` for some of them" in str(caught.value)
+    refuse_idle(placement, held_by(modular(), placement), later=trained_later(modular(), later[:1]))

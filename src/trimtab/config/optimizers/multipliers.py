@@ -31,7 +31,9 @@ class LearningRateMultipliers(Settings):
     layer_decay: float = Field(default=1.0, gt=0, le=1)
     """Factor from each layer to the one below it, beside that of the role: the last layer of a stack has 1, the one
     before it this, and so on; embeddings have that of a layer below the first. 0.75 to 0.95 is usual for fine-tuning
-    (ULMFiT, arXiv 1801.06146, section 3.2; BEiT, arXiv 2106.08254)."""
+    (ULMFiT, arXiv 1801.06146, section 3.2; BEiT, arXiv 2106.08254). Refused with `model.kind: modular`, where a
+    layer may have another depth in each direction, and `x_transformers`, which numbers attention and feed-forward as
+    layers of their own; use `names` there."""
     names: dict[str, Annotated[float, Field(ge=1e-4, le=1e4)]] = Field(default={}, max_length=100)
     """Factors for groups of weights by patterns over their names, as in `freeze`: `{"encoder.*": 0.1}`. They multiply
     the factors of the role and the layer. If several patterns match a weight, the last one counts; a pattern that

@@ -24,6 +24,7 @@ def modular_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     yield from _two_names_of_a_file(recipe, recipe.model)
     yield from _indistinct(recipe.model)
     yield from _not_for_modular(recipe, recipe.model)
+    yield from _layer_decay(recipe)
     yield from _placed(recipe, recipe.model)
 
 
@@ -147,7 +148,7 @@ def _indistinct(model: ModularModel) -> Iterator[Complaint]:
 
 
 def _not_for_modular(recipe: Recipe, model: ModularModel) -> Iterator[Complaint]:
-    what = "is not supported with modular models"
+    what = NOT_SUPPORTED
     if recipe.data.source_tokenizer is not None:
         yield Complaint(
             path="data.source_tokenizer",
@@ -208,6 +209,17 @@ def _not_for_modular(recipe: Recipe, model: ModularModel) -> Iterator[Complaint]
             )
 
 
+def _layer_decay(recipe: Recipe) -> Iterator[Complaint]:
+    if (decay := recipe.step.optimizer.learning_rate_multipliers.layer_decay) != 1:
+        yield Complaint(
+            path="step.optimizer.learning_rate_multipliers.layer_decay",
+            what=f"{NOT_SUPPORTED}: a layer that several directions share may have another depth in each",
+            got=f"{decay:g}",
+            allowed="1",
+            fix='remove it; `learning_rate_multipliers: {names: {"encoder.*": 0.5}}` sets a factor by names',
+        )
+
+
 def _placed(recipe: Recipe, model: ModularModel) -> Iterator[Complaint]:
     """Directions on processes: a placement that does not fit, and what needs the weights of all components at once."""
     if not isinstance(recipe.parallel, ByDirection):
@@ -240,6 +252,7 @@ def _placed(recipe: Recipe, model: ModularModel) -> Iterator[Complaint]:
         )
 
 
+NOT_SUPPORTED = "is not supported with modular models"
 NEEDS_ALL = (
     "needs all components on each process; with by_direction a process trains those of its directions only"
 )

@@ -20,23 +20,13 @@ class HiddenOfRows(Protocol):
         ...
 
 
-class GrowingSession:
-    """Sources being translated, `width` hypotheses each; see `types.DecoderSession`."""
+class GrowingTexts:
+    """`width` texts for each row, all of whose tokens are kept."""
 
-    def __init__(
-        self, hidden_of: HiddenOfRows, matrix: Tensor, *, memory: Tensor, real: Tensor, width: int
-    ) -> None:
-        """`memory` and `real` have a row for each source."""
-        self.hidden_of, self.matrix, self.rows, self.width = hidden_of, matrix, len(memory), width
-        self.memory = memory.repeat_interleave(width, 0)
-        self.real = real.repeat_interleave(width, 0)
-        self.written = torch.zeros((len(self.memory), 0), dtype=torch.long, device=memory.device)
-
-    def step(self, tokens: Int[Tensor, "rows width"]) -> Float[Tensor, "rows width vocabulary"]:
-        """Feeds one token to each hypothesis and gives the float32 logits of the next one."""
-        self.written = torch.cat([self.written, tokens.reshape(-1, 1)], 1)
-        hidden = self.hidden_of(self.written, self.memory, self.real)[:, -1]
-        return F.linear(hidden, self.matrix).float().view(self.rows, self.width, -1)
+    def __init__(self, matrix: Tensor, *, rows: int, width: int) -> None:
+        """`matrix` is the output matrix."""
+        self.matrix, self.rows, self.width = matrix, rows, width
+        self.written = torch.zeros((rows * width, 0), dtype=torch.long, device=matrix.device)
 
     def cut_output(self, ids: Int[Tensor, "short"]) -> None:
         """From now on, `step` gives the logits of these ids alone, in this order."""
@@ -45,24 +35,48 @@ class GrowingSession:
     def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
         """Hypothesis j of row i continues hypothesis `parents[i, j]` of the same row."""
         first = torch.arange(self.rows, device=parents.device)[:, None] * self.width
-        self.written = self.written[(first + parents).flatten()]
+        self._take((first + parents).flatten())
 
     def keep(self, rows: Int[Tensor, "kept"]) -> None:
         """Continues with these rows only, in this order."""
-        chosen = hypotheses_of(rows, self.width)
+        self._take(hypotheses_of(rows, self.width))
+        self.rows = len(rows)
+
+    def _take(self, chosen: Int[Tensor, "hypotheses"]) -> None:
+        self.written = self.written[chosen]
+
+
+class GrowingSession(GrowingTexts):
+    """Sources being translated, `width` hypotheses each; see `types.DecoderSession`."""
+
+    def __init__(
+        self, hidden_of: HiddenOfRows, matrix: Tensor, *, memory: Tensor, real: Tensor, width: int
+    ) -> None:
+        """`memory` and `real` have a row for each source."""
+        super().__init__(matrix, rows=len(memory), width=width)
+        self.hidden_of = hidden_of
+        self.memory = memory.repeat_interleave(width, 0)
+        self.real = real.repeat_interleave(width, 0)
+
+    def step(self, tokens: Int[Tensor, "rows width"]) -> Float[Tensor, "rows width vocabulary"]:
+        """Feeds one token to each hypothesis and gives the float32 logits of the next one."""
+        self.written = torch.cat([self.written, tokens.reshape(-1, 1)], 1)
+        hidden = self.hidden_of(self.written, self.memory, self.real)[:, -1]
+        return F.linear(hidden, self.matrix).float().view(self.rows, self.width, -1)
+
+    def _take(self, chosen: Int[Tensor, "hypotheses"]) -> None:
+        super()._take(chosen)
         self.memory, self.real = self.memory[chosen], self.real[chosen]
-        self.written, self.rows = self.written[chosen], len(rows)
 
 
-class GrowingPrompts:
+class GrowingPrompts(GrowingTexts):
     """Prompts that continue; see `decode.continuing.OpenPrompts` and `types.DecoderSession`."""
 
     def __init__(self, model: "XDecoder", *, rows: int, width: int) -> None:
         """`width` texts for each of the `rows`."""
-        self.model, self.matrix, self.rows, self.width = model, model.output_matrix, rows, width
-        matrix = self.matrix
-        self.written = torch.zeros((rows * width, 0), dtype=torch.long, device=matrix.device)
-        self.lengths = torch.zeros(rows * width, dtype=torch.long, device=matrix.device)
+        super().__init__(model.output_matrix, rows=rows, width=width)
+        self.model = model
+        self.lengths = torch.zeros(rows * width, dtype=torch.long, device=self.matrix.device)
 
     def feed(self, tokens: Int[Tensor, "rows length"], skipped: Int[Tensor, "rows"]) -> None:
         """Feeds what each row begins with, before any step; its first `skipped` are no tokens."""
@@ -86,21 +100,9 @@ class GrowingPrompts:
         self.lengths = self.lengths + 1
         return F.linear(hidden, self.matrix).float().view(self.rows, self.width, -1)
 
-    def cut_output(self, ids: Int[Tensor, "short"]) -> None:
-        """From now on, `step` gives the logits of these ids alone, in this order."""
-        self.matrix = self.matrix[ids]
-
-    def reorder(self, parents: Int[Tensor, "rows width"]) -> None:
-        """Hypothesis j of row i continues hypothesis `parents[i, j]` of the same row."""
-        first = torch.arange(self.rows, device=parents.device)[:, None] * self.width
-        chosen = (first + parents).flatten()
-        self.written, self.lengths = self.written[chosen], self.lengths[chosen]
-
-    def keep(self, rows: Int[Tensor, "kept"]) -> None:
-        """Continues with these rows only, in this order."""
-        chosen = hypotheses_of(rows, self.width)
-        self.lengths, self.rows = self.lengths[chosen], len(rows)
-        self.written = self.written[chosen]
+    def _take(self, chosen: Int[Tensor, "hypotheses"]) -> None:
+        super()._take(chosen)
+        self.lengths = self.lengths[chosen]
 
 
 def hypotheses_of(rows: Int[Tensor, "kept"], width: int) -> Int[Tensor, "hypotheses"]:

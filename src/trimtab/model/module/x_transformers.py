@@ -1,6 +1,7 @@
 """Decoders and encoder-decoders of the package x-transformers over flat packs; see `config/x_transformers_model.py`."""
 
 from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import torch
@@ -8,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from trimtab.config.x_transformers_model import XTransformersModel
-from trimtab.config.x_transformers_options import INSTALL, known_options
+from trimtab.config.x_transformers_options import INSTALL, known_options, package_file
 from trimtab.errors import input_error
 from trimtab.model.module.module_model import ModuleModel, padded_rows
 from trimtab.model.module.x_session import GrowingPrompts, GrowingSession
@@ -23,6 +24,53 @@ class XModel(ModuleModel):
     """What both kinds have in common. `network.decoder` is a `TransformerWrapper`."""
 
     config: XTransformersModel
+    neftune_alpha: float | None = None
+    """Of the noise on embeddings in training; building a run sets it."""
+
+    def __init__(
+        self, config: XTransformersModel, network: Any, *, num_ids: int, max_positions: int, pad: int
+    ) -> None:
+        """`pad` fills rows up."""
+        super().__init__(config, network, num_ids=num_ids, max_positions=max_positions)
+        self.pad = pad
+
+    def forward(self, batch: PackedBatch) -> Float[Tensor, "target_tokens width"]:
+        """The vector from which each label is predicted, `output_matrix @ vector` being its scores."""
+        memory = self.encode(batch.source) if self.has_encoder else ()
+        return self.decode(batch.target, *memory)
+
+    def encode(self, source: Stream) -> tuple[Float[Tensor, "rows longest dim"], Tensor]:
+        """The encoder's output for each token of padded rows, and which of them are real."""
+        ids, real, _ = padded_rows(source, self.pad)
+        return self.network.encoder(ids, mask=real, return_embeddings=True), real
+
+    def decode(self, stream: Stream, *memory: Tensor) -> Float[Tensor, "tokens width"]:
+        """The output for each token of a stream, all at once. `memory` is what `encode` gives."""
+        ids, real, places = padded_rows(stream, self.pad)
+        noise: dict[str, Any] = {}
+        if self.training and (alpha := self.neftune_alpha) is not None:
+            lengths = real.sum(1, keepdim=True).expand_as(ids)
+            noise = {"transform_token_embeds": lambda embedded: with_noise(embedded, lengths, alpha=alpha)}
+        return self.hidden_of(ids, *memory, **noise).flatten(0, 1)[places]
+
+    def hidden_of(
+        self, ids: Int[Tensor, "rows length"], *memory: Tensor, **more: Any
+    ) -> Float[Tensor, "rows length dim"]:
+        """The decoder's vectors for padded rows. Attention is causal, so that padding behind a row changes nothing in
+        it."""
+        context = dict(zip(("context", "context_mask"), memory, strict=False))  # none without an encoder
+        return self.scored(self.network.decoder(ids, return_embeddings=True, **context, **more))
+
+    def tokens_read(self, batch: PackedBatch) -> dict[str, int]:
+        """How many real tokens of a pack each stack of layers reads, by the stack's name."""
+        if not self.has_encoder:
+            return {"decoder": batch.num_tokens}
+        return {"encoder": batch.num_tokens - batch.num_targets, "decoder": batch.num_targets}
+
+    @property
+    def has_encoder(self) -> bool:
+        """Whether the decoder attends to a source."""
+        return hasattr(self.network, "encoder")
 
     def wrongly_tied(self) -> str:
         """Which matrices are not tied as the settings say: none, since the package ties them by a function."""
@@ -53,7 +101,7 @@ class XModel(ModuleModel):
     @property
     def blocks(self) -> tuple[nn.Module, ...]:
         """Each sub-layer with its norms; those of the encoder first."""
-        stacks = [self.network.encoder] if hasattr(self.network, "encoder") else []
+        stacks = [self.network.encoder] if self.has_encoder else []
         return tuple(layer for each in (*stacks, self.network.decoder) for layer in each.attn_layers.layers)
 
 
@@ -69,35 +117,11 @@ class XDecoder(XModel):
             return Stacks(decoder=_stack(config, "Decoder", num_ids=num_ids, max_positions=max_positions))
 
         network = new_stacks(made, options=config.options, seed=seed)
-        super().__init__(config, network, num_ids=num_ids, max_positions=max_positions)
-        self.pad = pad
-        self.neftune_alpha: float | None = None
-        """Of the noise on embeddings in training; building a run sets it."""
-
-    def forward(self, batch: PackedBatch) -> Float[Tensor, "target_tokens width"]:
-        """The vector from which each label is predicted, `output_matrix @ vector` being its scores."""
-        return self.decode(batch.target)
-
-    def decode(self, stream: Stream) -> Float[Tensor, "tokens width"]:
-        """The output for each token of a stream, all at once."""
-        ids, real, places = padded_rows(stream, self.pad)
-        noise: dict[str, Any] = {}
-        if self.training and (alpha := self.neftune_alpha) is not None:
-            lengths = real.sum(1, keepdim=True).expand_as(ids)
-            noise = {"transform_token_embeds": lambda embedded: with_noise(embedded, lengths, alpha=alpha)}
-        return self.hidden_of(ids, **noise).flatten(0, 1)[places]
-
-    def hidden_of(self, ids: Int[Tensor, "rows length"], **more: Any) -> Float[Tensor, "rows length dim"]:
-        """The vectors of padded rows. Attention is causal, so that padding behind a row changes nothing in it."""
-        return self.scored(self.network.decoder(ids, return_embeddings=True, **more))
+        super().__init__(config, network, num_ids=num_ids, max_positions=max_positions, pad=pad)
 
     def open_prompts(self, *, rows: int, width: int) -> GrowingPrompts:
         """Room for rows of prompts that continue."""
         return GrowingPrompts(self, rows=rows, width=width)
-
-    def tokens_read(self, batch: PackedBatch) -> dict[str, int]:
-        """How many real tokens of a pack each stack of layers reads, by the stack's name."""
-        return {"decoder": batch.num_tokens}
 
 
 class XTranslator(XModel):
@@ -126,26 +150,7 @@ class XTranslator(XModel):
 
         given = {**config.options, **config.encoder_options, **config.decoder_options}
         network = new_stacks(made, options=given, seed=seed)
-        super().__init__(config, network, num_ids=num_ids, max_positions=max_positions)
-        self.pad = pad
-
-    def forward(self, batch: PackedBatch) -> Float[Tensor, "target_tokens width"]:
-        """The vector from which each label is predicted, `output_matrix @ vector` being its scores."""
-        memory, real = self.encode(batch.source)
-        target, _, places = padded_rows(batch.target, self.pad)
-        return self.hidden_of(target, memory, real).flatten(0, 1)[places]
-
-    def encode(self, source: Stream) -> tuple[Float[Tensor, "rows longest dim"], Tensor]:
-        """The encoder's output for each token of padded rows, and which of them are real."""
-        ids, real, _ = padded_rows(source, self.pad)
-        return self.network.encoder(ids, mask=real, return_embeddings=True), real
-
-    def hidden_of(
-        self, ids: Int[Tensor, "rows length"], memory: Float[Tensor, "rows longest dim"], real: Tensor
-    ) -> Float[Tensor, "rows length dim"]:
-        """The decoder's vectors for padded rows of targets."""
-        found = self.network.decoder(ids, context=memory, context_mask=real, return_embeddings=True)
-        return self.scored(found)
+        super().__init__(config, network, num_ids=num_ids, max_positions=max_positions, pad=pad)
 
     def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> GrowingSession:
         """Encodes the source; a hypothesis may grow to `max_length` tokens, at most the model's longest text."""
@@ -154,10 +159,6 @@ class XTranslator(XModel):
         return GrowingSession(
             self.hidden_of, self.output_matrix, memory=memory[:rows], real=real[:rows], width=width
         )
-
-    def tokens_read(self, batch: PackedBatch) -> dict[str, int]:
-        """How many real tokens of a pack each stack of layers reads, by the stack's name."""
-        return {"encoder": batch.num_tokens - batch.num_targets, "decoder": batch.num_targets}
 
 
 class Stacks(nn.Module):
@@ -208,19 +209,20 @@ def _wrapper_options() -> frozenset[str]:
 
 def new_stacks(made: Callable[[], Any], *, options: Mapping[str, Any], seed: int) -> Any:
     """What `made` gives, with first weights that follow from the seed, after a pass over a few tokens without a
-    gradient. Raises InputError where the package is missing or refuses the options."""
-    if not known_options():
-        raise input_error(
-            "model.kind: x_transformers needs the package x-transformers",
-            got="an environment without it",
-            allowed="an environment with the extra `x_transformers`",
-            fix=INSTALL,
-        )
+    gradient. Raises InputError where the package is missing, broken or unknown, or refuses the options."""
+    _refuse_unusable()
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = made()
             _try(network)
+    except ImportError as error:
+        raise input_error(
+            "model.kind: x-transformers cannot import what it needs",
+            got=" ".join(f"{type(error).__name__}: {error}".split())[:200],
+            allowed="an environment with all dependencies of x-transformers",
+            fix="pip install --upgrade x-transformers",
+        ) from None
     except Exception as error:  # the package raises anything on options that do not fit each other
         said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise input_error(
@@ -230,6 +232,28 @@ def new_stacks(made: Callable[[], Any], *, options: Mapping[str, Any], seed: int
             fix="leave options out one by one: " + ", ".join(options) if options else "change `model.heads`",
         ) from None
     return network
+
+
+def _refuse_unusable() -> None:
+    """Raises InputError where the package is not installed, or in a version whose options cannot be read."""
+    if package_file() is None:
+        raise input_error(
+            "model.kind: x_transformers needs the package x-transformers",
+            got="an environment without it",
+            allowed="an environment with the extra `x_transformers`",
+            fix=INSTALL,
+        )
+    if not known_options():
+        try:
+            installed = version("x-transformers")
+        except PackageNotFoundError:
+            installed = "unknown"
+        raise input_error(
+            "model.kind: trimtab cannot read the options of this version of x-transformers",
+            got=f"version {installed}, whose source has other classes",
+            allowed="a version from 2.31 to before 3",
+            fix='pip install "x-transformers~=2.31"',
+        )
 
 
 @torch.no_grad()

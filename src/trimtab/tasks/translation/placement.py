@@ -1,9 +1,10 @@
 """The directions of a modular model placed on ranks, and the weights that each rank trains."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from trimtab.config.freezing import FrozenUntil, stages_of
 from trimtab.config.parallel import ByDirection
 from trimtab.config.run import Recipe
 from trimtab.distributed import Ranks
@@ -11,6 +12,7 @@ from trimtab.distributed.placed_ranks import HeldTogether, PlacedRanks
 from trimtab.errors import input_error
 from trimtab.fit.modular_tasks import instance_of
 from trimtab.fit.place_tasks import place_tasks
+from trimtab.model.freeze import matched
 from trimtab.model.modular.modular import Modular
 
 Placement = Sequence[Mapping[str, float]]
@@ -24,20 +26,32 @@ def placed_ranks(recipe: Recipe, model: Any, ranks: Any) -> PlacedRanks | None:
         return None
     placement = placement_of(recipe, ranks)
     held = held_by(model, placement)
-    refuse_idle(placement, held)
+    refuse_idle(placement, held, later=trained_later(model, stages_of(recipe.freeze)))
     return PlacedRanks(ranks, held, placement=placement, about=described(placement, held))
 
 
-def refuse_idle(placement: Placement, held: Sequence[HeldTogether]) -> None:
-    """Raises InputError for a rank whose directions run through frozen components alone."""
+def refuse_idle(
+    placement: Placement, held: Sequence[HeldTogether], *, later: Collection[str] = frozenset()
+) -> None:
+    """Raises InputError for a rank whose directions run through frozen components alone. `later` has the names of the
+    weights that are frozen for the first steps."""
     busy = {rank for each in held for rank in each.holders}
-    if idle := [rank for rank in range(len(placement)) if rank not in busy]:
+    at_first = {rank for each in held if not each.weights.keys() <= set(later) for rank in each.holders}
+    if idle := [rank for rank in range(len(placement)) if rank not in at_first]:
+        is_late = idle[0] in busy
         raise input_error(
-            f"parallel: rank {idle[0]} would train nothing",
-            got=f"{', '.join(placement[idle[0]])}, whose components are all frozen",
-            allowed="a direction with a component that is trained, on each rank",
-            fix="remove these directions and their corpora, or `parallel` to have every process train all components",
+            f"parallel: rank {idle[0]} would train nothing" + (" in the first steps" if is_late else ""),
+            got=f"{', '.join(placement[idle[0]])}, whose components are all frozen"
+            + (", some of them with `until`" if is_late else ""),
+            allowed="a direction with a component that is trained from the first step, on each rank",
+            fix="remove `parallel` to have every process train all components, or "
+            + ("`freeze` for some of them" if is_late else "these directions and their corpora"),
         )
+
+
+def trained_later(model: Modular, stages: Sequence[FrozenUntil]) -> frozenset[str]:
+    """Names of the weights that are frozen for the first steps."""
+    return frozenset(name for stage in stages for name in matched(model, stage.weights))
 
 
 def placement_of(recipe: Recipe, ranks: Ranks) -> Placement:
