@@ -61,3 +61,13 @@ def test_a_gpu_without_room_ends_no_run(monkeypatch):
     monkeypatch.setattr(probe, "has_room", lambda needed, device: False)
     monkeypatch.setattr(probe, "mean_loss", None)
     assert gradient_flow(model, PACK) == {}
+
+
+def test_gradients_in_float16_are_left_out_since_they_would_round_to_zero():
+    model = build().eval()
+    with torch.autocast("cpu", torch.bfloat16):
+        assert gradient_flow(model, PACK)
+    with torch.autocast("cpu", torch.float16):
+        assert gradient_flow(model, PACK) == {}
+    assert gradient_flow(model.half_precision_copy(torch.float16), PACK) == {}
+    assert gradient_flow(model.half_precision_copy(torch.bfloat16), PACK)

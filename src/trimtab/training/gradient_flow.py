@@ -28,8 +28,8 @@ def gradient_flow(model: nn.Module, batch: object) -> dict[str, float]:
     than its neighbours learns slowly, and zero learns nothing (Glorot and Bengio 2010, section 4.2). The loss is the
     mean over the first rows of the batch.
 
-    Gradients in `.grad` stay as they are. Empty for other models, for rows without labels, and on a GPU whose free
-    memory does not suffice.
+    Gradients in `.grad` stay as they are. Empty for other models, for rows without labels, on a GPU whose free memory
+    does not suffice, and in float16, where gradients of a mean loss round to zero without a loss scale.
     """
     match model, batch:
         case (EncoderDecoder() | DecoderOnly(), PackedBatch()) if batch.num_segments:
@@ -41,7 +41,9 @@ def gradient_flow(model: nn.Module, batch: object) -> dict[str, float]:
 def _gradient_flow(model: EncoderDecoder | DecoderOnly, batch: PackedBatch) -> dict[str, float]:
     weights = {name: each for name, each in model.named_parameters() if each.requires_grad and each.numel()}
     labelled = bool((batch.labels != IGNORE).any())
-    if not weights or not labelled or not has_room(needed_bytes(model, batch, weights), batch.labels.device):
+    if not weights or not labelled or is_float16(weights, batch.labels.device):
+        return {}
+    if not has_room(needed_bytes(model, batch, weights), batch.labels.device):
         return {}
     try:
         return gradient_sizes(model, batch, weights)
@@ -65,6 +67,12 @@ def gradient_sizes(
         for gradient, weight in zip(gradients, weights.values(), strict=True)
     ]
     return dict(zip(weights, torch.stack(sizes).tolist(), strict=True))
+
+
+def is_float16(weights: Mapping[str, Tensor], device: torch.device) -> bool:
+    """Whether gradients are float16: those of a copy in it, or of products under autocast."""
+    cast = torch.is_autocast_enabled(device.type) and torch.get_autocast_dtype(device.type) == torch.float16
+    return cast or any(each.dtype == torch.float16 for each in weights.values())
 
 
 def first_rows(batch: PackedBatch, *, most: int) -> PackedBatch:
