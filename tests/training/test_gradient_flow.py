@@ -71,3 +71,8 @@ def test_gradients_in_float16_are_left_out_since_they_would_round_to_zero():
         assert gradient_flow(model, PACK) == {}
     assert gradient_flow(model.half_precision_copy(torch.float16), PACK) == {}
     assert gradient_flow(model.half_precision_copy(torch.bfloat16), PACK)
+
+
+def test_a_copy_without_trained_weights_has_none():
+    """As evaluations of a model that is divided among ranks score."""
+    assert gradient_flow(build().eval().requires_grad_(False), PACK) == {}

@@ -29,7 +29,9 @@ def gradient_flow(model: nn.Module, batch: object) -> dict[str, float]:
     mean over the first rows of the batch.
 
     Gradients in `.grad` stay as they are. Empty for other models, for rows without labels, on a GPU whose free memory
-    does not suffice, and in float16, where gradients of a mean loss round to zero without a loss scale.
+    does not suffice, in float16, where gradients of a mean loss round to zero without a loss scale, and for models that
+    are divided among ranks: the whole copy that evaluations score has no trained weights
+    (`distributed.sharding.Sharding.plain_copy`).
     """
     match model, batch:
         case (EncoderDecoder() | DecoderOnly(), PackedBatch()) if batch.num_segments:
