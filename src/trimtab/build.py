@@ -43,6 +43,7 @@ from trimtab.step.step_graphs import StepGraphs
 from trimtab.step.stepper import Stepper, TrainingModule
 from trimtab.tasks.task import Task
 from trimtab.tasks.task_of import task_of
+from trimtab.tasks.teacher import with_found_teacher
 from trimtab.tasks.translation.placement import placed_ranks
 
 
@@ -136,6 +137,7 @@ def build(
         model.recompute_in_backward(recipe.step.recompute)
     model.kernel = "varlen" if packed else "padded"
     loss = task.build_loss(recipe, datasets, device=device)
+    recipe = with_found_teacher(recipe, loss)
     if compiled:
         if recipe.step.gradients == "released":
             torch._functorch.config.donated_buffer = False  # a graph that is kept for a second backward pass

@@ -1,17 +1,23 @@
 import json
+import shutil
 
 import pytest
 import torch
 
 import trimtab
 from tests.model.test_encoder_decoder import SOURCES, TARGETS, build
-from tests.small_run import small_recipe
+from tests.small_run import small_parts, small_recipe
 from tests.streams import pack_of
+from trimtab.checkpoint.resolve import resolve_checkpoint
+from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.config.load import load_recipe
 from trimtab.config.loss import CrossEntropyLoss, FeatureMatching
 from trimtab.errors import InputError
+from trimtab.inference.chosen_weights import weights_sha256
 from trimtab.loss.build import build_loss
 from trimtab.tasks.teacher import Teacher
 from trimtab.tasks.text.losses import OutputMatrixLoss
+from trimtab.training.resumed import as_started, without_paths
 from trimtab.types import IGNORE
 
 PACK = pack_of(SOURCES, TARGETS)
@@ -61,6 +67,40 @@ def test_an_evaluation_is_not_matched():
     assert torch.equal(loss(model, PACK).objective, OutputMatrixLoss(loss.loss)(model, PACK).objective)
 
 
+def test_the_recipe_of_a_run_names_the_checkpoint_and_the_weights_of_its_teacher(trained_run, tmp_path):
+    shutil.copytree(trained_run / "tokenizer", tmp_path / "tokenizer")
+    parts = small_parts(tmp_path, **{"loss.feature_matching": {"teacher": str(trained_run)}})
+    found = parts.recipe.loss.feature_matching
+    checkpoint = resolve_checkpoint(str(trained_run))
+    assert found.teacher == f"{trained_run}@60"
+    assert found.sha256 == weights_sha256(checkpoint, load_recipe(trained_run / "recipe.yaml").recipe)
+
+
+def test_a_resumed_run_keeps_its_teacher_which_may_have_trained_on(tmp_path):
+    tree = {"loss.feature_matching": {"teacher": "/runs/a@500", "sha256": "ab"}}
+    begun = load_recipe(small_recipe(tmp_path, **tree)).recipe
+    for written, is_kept in (
+        ({"teacher": "/runs/a"}, True),
+        ({"teacher": "/runs/a@last"}, True),
+        ({"teacher": "/runs/a@500"}, True),
+        ({"teacher": "/runs/b"}, False),
+        ({"teacher": "/runs/a@400"}, False),
+        ({"teacher": "/runs/a", "sha256": "cd"}, False),
+    ):
+        loss = begun.loss.model_copy(update={"feature_matching": FeatureMatching(**written)})
+        found = as_started(begun.model_copy(update={"loss": loss}), RunFolder(tmp_path)).loss
+        assert found == (begun.loss if is_kept else loss)
+
+
+def test_a_run_goes_on_where_its_teacher_was_moved(tmp_path):
+    def marks(teacher, sha256):
+        tree = {"loss.feature_matching": {"teacher": teacher, "sha256": sha256}}
+        return without_paths(load_recipe(small_recipe(tmp_path, **tree)).recipe)
+
+    assert marks("/here/a@500", "ab") == marks("/there/a@500", "ab")
+    assert marks("/here/a@500", "ab") != marks("/here/a@500", "cd")
+
+
 @pytest.mark.slow
 def test_a_run_learns_from_another_and_refuses_one_that_reads_something_else(tmp_path):
     short = {"length": "6 steps", "checkpoint.every": "3 steps", "step.schedule.warmup": "2 steps"}
@@ -70,8 +110,12 @@ def test_a_run_learns_from_another_and_refuses_one_that_reads_something_else(tmp
     run = trimtab.train(recipe, out=tmp_path / "student").run
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert all(each["objective"] > each["loss"] + 0.05 for each in lines)
+    longer = {**short, "length": "9 steps"}
+    trimtab.train(small_recipe(tmp_path, **longer), out=teacher, resume=True)
+    recipe = small_recipe(tmp_path, **{**changes, "length": "9 steps"})
     again = trimtab.train(recipe, out=tmp_path / "student", resume=True).run
     assert again == run
+    assert load_recipe(run / "recipe.yaml").recipe.loss.feature_matching.teacher == f"{teacher}@6"
     for changed, words in (
         ({"data.tokenizer.vocabulary_size": 60}, "another task and tokenizer"),
         ({"loss.feature_matching": {"teacher": "teacher", "sha256": "0" * 64}}, "holds other weights"),

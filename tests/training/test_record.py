@@ -5,13 +5,17 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from tests.modular_run import MODEL
+from tests.small_run import small_parts
 from tests.training.small_line import small_line
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.state_file import parse_state, render_state
 from trimtab.checkpoint.store import CheckpointStore
+from trimtab.config.modular_model import ModularModel
 from trimtab.training import stopwatch
-from trimtab.training.record import Pending
+from trimtab.training.record import Pending, rows_of
 from trimtab.types import StepReport, TrainState
+from trimtab.watch.untouched_rows import BOTH
 
 KEYS = {"step", "updates", "loss", "objective", "grad_norm", "clipped", "skipped", "learning_rate"}
 KEYS |= {"target_tokens", "tokens", "tokens_per_second", "seconds", "micro_batches", "fill", "epoch"}
@@ -113,3 +117,21 @@ def test_a_step_of_which_a_part_was_clipped_says_so_and_is_counted_where_all_of_
         line.recorder.pending.append(Pending({"step": step, "tokens": 10}, made, window, position=0))
     assert line.recorder.flush(TrainState(step=3)).clips == 1
     assert [each["clipped"] for each in line.log("metrics")] == [False, True, True]
+
+
+def test_what_no_rank_has_read_is_counted_by_the_step_and_not_by_the_part_of_a_rank(tmp_path):
+    """A rank that trains some directions alone would else report the tokens of all others."""
+    line = small_line(tmp_path)
+    window, packs = next(line.parts.stream.host_batches(0))
+    assert len(packs) == 2
+    line.recorder.after(TrainState(), window, packs[:1], report(loss=1.0, skipped=0.0))
+    (read,) = line.recorder.health.untouched.read.values()
+    assert set(read.nonzero()[0]) == {*window.source.values, *window.target.values}
+
+
+def test_tables_of_single_languages_have_no_untouched_rows(tmp_path):
+    parts = small_parts(tmp_path)
+    for embeddings, sides in (("shared", {BOTH}), ("language", set())):
+        model = ModularModel(**MODEL, embeddings=embeddings)
+        modular = dataclasses.replace(parts, recipe=parts.recipe.model_copy(update={"model": model}))
+        assert rows_of(modular).keys() == sides

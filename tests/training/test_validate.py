@@ -9,9 +9,12 @@ from tests.language_run import PAIRS, language_recipe
 from tests.small_run import small_recipe
 from tests.training.small_line import equal, small_line
 from trimtab.checkpoint.journal import read_journal
+from trimtab.distributed.ranks import OneRank
+from trimtab.evaluation.score_rows import score_rows
 from trimtab.launch import train
 from trimtab.tasks.text import diagnose
-from trimtab.training.validate import validate
+from trimtab.training.activation_statistics import watching
+from trimtab.training.validate import rows_of_rank, validate
 from trimtab.types import Ragged, TrainState
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
@@ -56,6 +59,27 @@ def test_the_last_step_is_evaluated_whether_due_or_not_and_once(tmp_path):
         assert line.train(line.recorder.store.latest().load_state()).step == length
         assert len(line.log("evaluations")) == 2
         assert len(line.log("samples")) == 10
+
+
+def test_each_of_several_ranks_looks_inside_at_one_of_its_packs(line):
+    parts, valid = line.parts, line.parts.datasets.valid["valid"]
+    parts.model.eval()
+    packs = [
+        pack
+        for start in range(0, valid.rows, 3)
+        for pack in parts.batching.pack_pairs(
+            valid.source.between(start, start + 3), valid.target.between(start, start + 3)
+        )
+    ]
+    for rank in (0, 1):
+        ranks = OneRank(rank=rank, world_size=2)
+        with watching(parts.model, sentences=rows_of_rank(valid.rows, ranks)) as found:
+            score_rows(packs, parts.model, device=parts.device, precision=None, ranks=ranks)
+        assert len(packs) == 8
+        assert len(found) == 1
+        with watching(parts.model, sentences=valid.rows) as found:
+            score_rows(packs, parts.model, device=parts.device, precision=None, ranks=ranks)
+        assert found == []
 
 
 def test_a_set_whose_pairs_are_all_too_long_has_no_loss_and_no_finding_about_its_sources(line):

@@ -30,6 +30,14 @@ def test_attention_on_nothing_in_particular_is_spread_by_how_often_a_token_occur
     assert found["20"] == pytest.approx(found["2"], rel=1e-4)
 
 
+def test_ids_without_a_spelling_have_their_number_and_those_of_one_spelling_are_added():
+    each = shares_of_tokens([received([])], IDS, BOUNDS)
+    found = shares_of_tokens([received([])], IDS, BOUNDS, piece=lambda id: "" if id < 4 else "same")
+    assert found["2"] == each.pop("2")
+    assert found["3"] == each.pop("3")
+    assert found["same"] == pytest.approx(sum(each.values()))
+
+
 def test_parts_of_a_text_are_counted_from_its_beginning():
     assert shares_of_parts([received(IDS == 2)], BOUNDS)["0 to 10%"] == pytest.approx(1.0)
     ends = shares_of_parts([received(IDS == 3)], BOUNDS)

@@ -55,7 +55,8 @@ class FeatureMatching(Settings):
     distance: Literal["cosine", "mse"] = "cosine"
     """1 minus the cosine of the angle, or the mean square of the difference."""
     sha256: str | None = None
-    """SHA-256 of the teacher's weights. If it is set, they must match."""
+    """SHA-256 of the teacher's weights. The run fills it in when it starts, and `teacher` with the one checkpoint that
+    was meant, so that its recipe records what it learned from. If it is set, the weights must match."""
 
 
 class BoxLoss(Settings):

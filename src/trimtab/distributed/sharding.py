@@ -80,7 +80,8 @@ class Sharding:
         self, model: nn.Module, *, dtype: torch.dtype | None, replaced: Mapping[str, Tensor] | None = None
     ) -> Any:
         """The whole model on every rank, its weights in `dtype` where one is given, but for those that keep their
-        precision; `replaced` has parts of other weights by name, such as averages. All ranks make this call."""
+        precision; `replaced` has parts of other weights by name, such as averages. No weight of the copy is trained,
+        so it has no gradients. All ranks make this call."""
         plain: Any = copy.deepcopy(self.shape)
         buffers = dict(model.named_buffers())
         others = replaced or {}

@@ -1,6 +1,6 @@
 """The shapes of trimtab's own models, from a recipe; the numbers of their weights are exact."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -19,6 +19,7 @@ from trimtab.config.positions import (
     parts_of,
 )
 from trimtab.config.run import Model, Recipe
+from trimtab.config.settings import Settings
 from trimtab.errors import InputError, input_error
 from trimtab.fit.shape import Layer, Shape, Stack, Weights
 from trimtab.fit.vocabulary import LABELS, Vocabulary
@@ -94,10 +95,7 @@ def refuse_unplanned(model: Model) -> None:
     unplanned = (
         [f"norm_position: {model.norm_position}"] if model.norm_position in ("sandwich", "none") else []
     )
-    for name, setting in type(model).model_fields.items():
-        value = getattr(model, name)
-        if name not in PLANNED and value != setting.default:
-            unplanned.append(f"{name}: true" if value is True else name)
+    unplanned += unplanned_settings(model, planned=PLANNED)
     for settings in model.all_position_settings:
         unplanned += [
             f"positions: {each.kind}"
@@ -111,6 +109,16 @@ def refuse_unplanned(model: Model) -> None:
             allowed="other norms and positions, and the defaults of all other parts named here",
             fix="start `trimtab train`: it tries the largest micro-batch first and says at once if it does not fit",
         )
+
+
+def unplanned_settings(settings: Settings, *, planned: Collection[str]) -> list[str]:
+    """The settings with another value than their default that a plan does not read."""
+    found = [
+        (name, value)
+        for name, setting in type(settings).model_fields.items()
+        if name not in planned and (value := getattr(settings, name)) != setting.default
+    ]
+    return [f"{name}: true" if value is True else name for name, value in found]
 
 
 def rounded(number: int, multiple: int = ROWS) -> int:

@@ -6,11 +6,14 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from trimtab.config.loss import LossConfig
 from trimtab.config.run import Recipe
+from trimtab.errors import input_error
 from trimtab.fit.activations import Program
 from trimtab.fit.batches import Slots, slots_of
 from trimtab.fit.gpus import Gpu
 from trimtab.fit.loss_workspace import narrows_frozen
+from trimtab.fit.native import unplanned_settings
 from trimtab.fit.shape import Shape, Weights
 from trimtab.fit.sharded import Gathered, gathered, is_sharded, share_of
 
@@ -20,6 +23,8 @@ TILED_SIZES = (32, 64, 128)
 (`model/tiled`)."""
 CASTS_FROM = (2, 13)
 """Version of PyTorch whose autocast was seen to list `rms_norm`; 2.11 does not."""
+PLANNED_LOSS = frozenset({"kind", "label_smoothing", "z_loss", "truncate"})
+"""Settings of losses that are computed with each piece of the logits."""
 COMPILES_FROM_TARGETS = 30_000_000
 COMPILES_FROM_MINUTES = 3
 """As `device.wants_compile` chooses, which knows the size of an epoch as well."""
@@ -65,7 +70,9 @@ class Run:
 
 
 def run_of(recipe: Recipe, folder: Path, gpu: Gpu, shape: Shape, *, ranks: int = 1) -> Run:
-    """What the recipe leaves to be chosen for a model of this shape, chosen as `build` does."""
+    """What the recipe leaves to be chosen for a model of this shape, chosen as `build` does. InputError for a loss
+    whose memory was not measured."""
+    refuse_unplanned_loss(recipe.loss)
     precision = recipe.step.precision
     if precision == "auto":
         precision = "bf16_mixed" if gpu.has_bfloat16 else "fp16_mixed"
@@ -83,6 +90,17 @@ def run_of(recipe: Recipe, folder: Path, gpu: Gpu, shape: Shape, *, ranks: int =
     )
     recorded = packed and may_be_recorded(recipe) and not is_sharded(recipe, ranks)
     return Run(recipe, shape, slots, how, recorded, evaluates=bool(recipe.data.valid), ranks=ranks)
+
+
+def refuse_unplanned_loss(loss: LossConfig) -> None:
+    """Raises InputError for every setting with another value than its default that is not in `PLANNED_LOSS`."""
+    if unplanned := unplanned_settings(loss, planned=PLANNED_LOSS):
+        raise input_error(
+            "loss: no memory plan, because the memory of these terms of the loss has not been measured",
+            got=" and ".join(unplanned),
+            allowed=", ".join(sorted(PLANNED_LOSS - {"kind"})),
+            fix="start `trimtab train`: it tries the largest micro-batch first and says at once if it does not fit",
+        )
 
 
 def may_be_recorded(recipe: Recipe) -> bool:

@@ -1,9 +1,12 @@
 """Which weights of a checkpoint are meant: those that were trained, or their moving average."""
 
+from pathlib import Path
+
 from torch import Tensor
 
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.manifest import MODEL, OPTIMIZER
+from trimtab.checkpoint.resolve import split_weights
 from trimtab.config.run import Recipe, Weights
 from trimtab.errors import input_error
 from trimtab.step.optimizer.averaged_weights import PREFIX, has_means, with_means
@@ -42,3 +45,9 @@ def place_of(checkpoint: Checkpoint, recipe: Recipe) -> str:
     meant = weights_meant(checkpoint, recipe)
     said = meant == "ema" or recipe.evaluate.weights == "ema"
     return f"{checkpoint.run}@{checkpoint.step}" + (f":{meant}" if said else "")
+
+
+def named_place(spec: str, old: Checkpoint, recipe: Recipe) -> str:
+    """The one checkpoint that a name such as `RUN` stood for."""
+    itself = Path(split_weights(spec)[0]) == old.folder
+    return spec if itself else place_of(old, recipe)

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from trimtab.config.loss import FeatureMatching
 from trimtab.config.run import Recipe
 from trimtab.errors import input_error
-from trimtab.inference.chosen_weights import weights_sha256
+from trimtab.inference.chosen_weights import named_place, weights_sha256
 from trimtab.loss.feature_matching import feature_distance, projection
+from trimtab.tasks.task import ComputesLoss
 from trimtab.types import LossOutput
 
 KEY = "loss.feature_matching.teacher"
@@ -50,7 +51,8 @@ def open_teacher(
     recipe: Recipe, trained: Any, *, same_input: bool, what: str, device: torch.device
 ) -> Teacher:
     """The teacher of a recipe from its loaded run. Raises InputError where it reads something else than the run that
-    learns, `what` being what must be the same, or its weights are not those that the recipe names."""
+    learns, `what` being what must be the same, or its weights are not those that the recipe names. Its `config` has
+    the very checkpoint and the sha256 of its weights."""
     config = recipe.loss.feature_matching
     assert config is not None, "the recipe has a teacher"
     if not same_input:
@@ -75,4 +77,16 @@ def open_teacher(
             allowed=f"at least {recipe.data.max_tokens}, which is data.max_tokens",
             fix=f"set `data.max_tokens: {trained.model.max_positions}`",
         )
+    place = named_place(config.teacher, trained.checkpoint, trained.recipe)
+    config = config.model_copy(update={"teacher": place, "sha256": found})
     return Teacher(trained.model, config, dim=recipe.model.dim, device=device)
+
+
+def with_found_teacher(recipe: Recipe, loss: ComputesLoss) -> Recipe:
+    """The recipe with the one checkpoint of the teacher that its loss has opened, and the sha256 of its weights."""
+    teacher = getattr(loss, "teacher", None)
+    if not isinstance(teacher, Teacher):
+        return recipe
+    return recipe.model_copy(
+        update={"loss": recipe.loss.model_copy(update={"feature_matching": teacher.config})}
+    )

@@ -114,7 +114,7 @@ class ActivationStatistics:
 def watching(
     model: nn.Module, *, sentences: int, vocabulary: Vocabulary = IDS
 ) -> Generator[list[ActivationStatistics]]:
-    """While it is open and the model reads a set of so many sentences, batch by batch, looks at the batch with the
+    """While it is open and the model reads so many sentences of a set, batch by batch, looks at the batch with the
     middle one: the forward pass is one that is made anyway. The list holds one record afterwards, or none if
     no sentence was read.
 

@@ -9,6 +9,7 @@ import torch
 from trimtab.build import Parts
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
+from trimtab.config.modular_model import ModularModel
 from trimtab.data.context import context_of
 from trimtab.data.ledger import Ledger
 from trimtab.data.text_global_batch import TextGlobalBatch
@@ -240,8 +241,11 @@ class Recorder:
 
 
 def rows_of(parts: Parts) -> dict[str, int]:
-    """Rows of the embeddings of each side of a task on text; empty for other tasks."""
-    if not isinstance(parts.datasets, TextDatasets):
+    """Rows of the embeddings of each side of a task on text; empty for other tasks, and for modular models with a table
+    for each language, since the ids of a batch do not say whose row is read."""
+    model = parts.recipe.model
+    by_language = isinstance(model, ModularModel) and model.embeddings == "language"
+    if by_language or not isinstance(parts.datasets, TextDatasets):
         return {}
     tokenizers = parts.datasets.tokenizers
     if tokenizers.shared:

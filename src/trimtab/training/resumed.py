@@ -13,7 +13,7 @@ from trimtab.config.run import Recipe
 from trimtab.errors import reading
 from trimtab.finding import Finding
 from trimtab.training.findings import OF_AN_EVALUATION
-from trimtab.training.warm_start import started_as
+from trimtab.training.warm_start import may_mean, started_as
 from trimtab.types import TrainState
 
 TRAIN_MARK = "recipe.data.train"
@@ -29,10 +29,12 @@ def without_paths(recipe: Recipe) -> dict[str, Any]:
             files = {"source", "target", *ONE_PATH}
         for key in files | {key.partition(".")[0] for key in corpus.files_beside}:
             written.pop(key, None)
-    # What these hold has fingerprints too: `model.sha256` and that of the tokenizer.
+    # What these hold has fingerprints too: `model.sha256`, that of the tokenizer and that of the teacher.
     for part in (tree["model"], tree["data"]["tokenizer"]):
         if part["kind"] in ("pretrained", "transformers", "detector"):
             del part["path"]
+    if (matching := tree["loss"]["feature_matching"]) is not None:
+        del matching["teacher"]
     return tree
 
 
@@ -83,12 +85,24 @@ def as_started(recipe: Recipe, run: RunFolder, *, reset: Collection[Reset] = ())
 
 
 def _kept_from_start(recipe: Recipe, begun: Recipe) -> Recipe:
-    """The recipe with what the pretrained weights that the run began from are known by, as it has recorded it."""
+    """The recipe with what the pretrained weights and the teacher that the run began with are known by, as it has
+    recorded it."""
+    recipe = _with_teacher_of(recipe, begun)
     model, then = recipe.model, begun.model
     if model.kind != then.kind or not model.pretrained_path or model.pretrained_sha256 is not None:
         return recipe
     known = {key: getattr(then, key) for key in model.kept_from_start}
     return recipe.model_copy(update={"model": model.model_copy(update=known)})
+
+
+def _with_teacher_of(recipe: Recipe, begun: Recipe) -> Recipe:
+    matching, then = recipe.loss.feature_matching, begun.loss.feature_matching
+    if matching is None or then is None or matching.sha256 not in (None, then.sha256):
+        return recipe
+    if matching.teacher != then.teacher and not may_mean(matching.teacher, then.teacher):
+        return recipe
+    kept = matching.model_copy(update={"teacher": then.teacher, "sha256": then.sha256})
+    return recipe.model_copy(update={"loss": recipe.loss.model_copy(update={"feature_matching": kept})})
 
 
 def newest_line(run: RunFolder) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def score_set(
     """The scores of one set, written down; of the first set its samples too, and what they say about the model."""
     started, own = time.perf_counter(), parts.task.validation
     first = valid is next(iter(parts.datasets.valid.values()))
-    with recorder.health.watching(model, valid.rows if first else 0):
+    with recorder.health.watching(model, rows_of_rank(valid.rows, recorder.ranks) if first else 0):
         loss = own.loss_of(parts, model, valid)
     moment = Moment(
         loss=loss,
@@ -71,6 +71,11 @@ def score_set(
         recorder.logger.picture(found.picture, step=state.step)
     recorder.evaluation(scores)
     return scores
+
+
+def rows_of_rank(rows: int, ranks: Ranks) -> int:
+    """About the rows of a set that one rank reads, since the ranks take its packs in turn."""
+    return -(-rows // ranks.world_size)
 
 
 def look_at_health(state: TrainState, recorder: Recorder) -> None:

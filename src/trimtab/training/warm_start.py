@@ -1,13 +1,10 @@
 """Warm start: reads the weights of another run once and records them in the recipe."""
 
-from pathlib import Path
-
 from trimtab.build import Parts
-from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.resolve import split_weights
 from trimtab.config.run import Recipe
 from trimtab.errors import input_error
-from trimtab.inference.chosen_weights import place_of, weights_sha256
+from trimtab.inference.chosen_weights import named_place, weights_sha256
 from trimtab.progress import Progress
 
 
@@ -67,9 +64,3 @@ def may_mean(written: str, recorded: str) -> bool:
     (name, asked), (place, had) = split_weights(written), split_weights(recorded)
     run = place.rpartition("@")[0]
     return name in (place, run, f"{run}@last", f"{run}@best") and asked in (None, had or "raw")
-
-
-def named_place(spec: str, old: Checkpoint, recipe: Recipe) -> str:
-    """The one checkpoint that a name such as `RUN` stood for."""
-    itself = Path(split_weights(spec)[0]) == old.folder
-    return spec if itself else place_of(old, recipe)

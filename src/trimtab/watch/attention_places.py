@@ -20,8 +20,9 @@ def shares_of_tokens(
     piece: Callable[[int], str] = str,
 ) -> dict[str, float]:
     """The share of attention that all tokens of an id get together, averaged over queries, heads and layers; the
-    largest ones by the spelling of their token. A token that gets most of it wherever it stands, such as the first of a
-    text or its end symbol, is an attention sink (Xiao et al. 2023, arXiv 2309.17453)."""
+    largest ones by the spelling of their token, or by its id where it has none. A token that gets most of it wherever
+    it stands, such as the first of a text or its end symbol, is an attention sink (Xiao et al. 2023, arXiv
+    2309.17453)."""
     total = mean_of(received)
     if total is None:
         return {}
@@ -32,8 +33,11 @@ def shares_of_tokens(
     seen, number = ids[places[real]].unique(return_inverse=True)
     sums = torch.zeros(len(seen), device=total.device).index_add(0, number, total[real].float())
     share, order = (sums / sums.sum().clamp(min=1e-12)).sort(descending=True)
-    pairs = zip(seen[order].tolist()[:MOST_TOKENS], share.tolist()[:MOST_TOKENS], strict=True)
-    return {piece(id): value for id, value in pairs}
+    found: dict[str, float] = {}
+    for id, value in zip(seen[order].tolist()[:MOST_TOKENS], share.tolist()[:MOST_TOKENS], strict=True):
+        name = piece(id) or str(id)
+        found[name] = found.get(name, 0.0) + value  # ids with different factors have the same spelling
+    return found
 
 
 def shares_of_parts(
