@@ -111,6 +111,11 @@ def test_a_missing_key_says_what_it_is_for():
     assert length.fix == "add `length`: How long to train."
 
 
+def test_a_suggested_value_has_no_comma_of_the_list_that_it_stands_in():
+    found = complaints_about({"model": MODEL, "data": DATA, "adapter": {"kind": "lora", "targets": "all"}})
+    assert [each.fix for each in found if each.path == "adapter.targets"] == ["did you mean `all_linear`?"]
+
+
 @for_each(
     ("changes", "path", "suggested"),
     [

@@ -1,10 +1,13 @@
 import pytest
 
 from tests.export.runs import trained
+from tests.pretrained_folder import pretrained_folder
 from tests.small_run import write_pairs
 from trimtab.config.corpora import ParallelFiles
+from trimtab.config.tokenizer import PretrainedTokenizer
+from trimtab.data.pretrained_tokenizer import read_pretrained
 from trimtab.errors import InputError
-from trimtab.export.samples import gate_lines, origins
+from trimtab.export.samples import between_symbols, gate_lines, origins
 from trimtab.inference import load_model
 
 
@@ -43,6 +46,17 @@ def test_what_a_library_reads_otherwise_or_the_model_cannot_read_is_left_out(mod
     assert [line.source for line in found] == [source for source, _ in kept]
     with pytest.raises(InputError, match="no pair of lines to compare the export on"):
         gate_lines(model, given(tmp_path, odd))
+
+
+def test_of_a_chat_the_longest_part_without_a_symbol_is_compared(tmp_path):
+    """Libraries take `<|im_end|>` in a text for the symbol; here it is text."""
+    pretrained_folder(tmp_path / "base")
+    own = read_pretrained(
+        PretrainedTokenizer(kind="pretrained", path=str(tmp_path / "base")), key="data.tokenizer"
+    )
+    end = own.piece(own.end)
+    assert between_symbols(f"a{end}the answer is long{end}b", own) == "the answer is long"
+    assert between_symbols("no symbol", own) == "no symbol"
 
 
 @pytest.mark.slow

@@ -54,9 +54,14 @@ def test_settings_come_back():
         {"r": None},
         {"lora_alpha": None},
         {"use_rslora": "maybe"},
+        *({"init_lora_weights": each} for each in ("pissa", "pissa_niter_4", "olora", "corda", "loftq")),
+        {"layers_pattern": "layers"},
+        {"alora_invocation_tokens": [1, 2]},
     ],
 )
 def test_what_is_not_plain_lora_is_refused(change):
     said = {**peft_settings(LoraAdapter(), base="base"), **change}
-    with pytest.raises(InputError, match=r"modules_to_save|not an adapter that fits|target_modules"):
+    with pytest.raises(
+        InputError, match=r"plain LoRA|modules_to_save|not an adapter that fits|target_modules"
+    ):
         settings_of_peft(said, name="x")

@@ -195,7 +195,8 @@ def _translated(path: str, details: list[ErrorDetails], tree: Any, root: Place) 
 
 def _wrong(path: str, what: str, value: Any, place: Place | None) -> Complaint:
     allowed = describe(place) if place is not None else ""
-    words = allowed.replace(" or ", ", ").split(", ") if what == "unknown value" else list[str]()
+    listed = allowed.replace(" or ", ", ").split(", ") if what == "unknown value" else list[str]()
+    words = [word.strip(", ") for word in listed]
     fix = did_you_mean(nearest_words(str(value), words, cutoff=0.5)[:1])
     if place is not None and isinstance(value, str) and value in [kind_of(model) for model in place.models]:
         fix = f"write it as a group: `{{kind: {value}}}`"

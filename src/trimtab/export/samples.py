@@ -1,5 +1,6 @@
 """The real text on which an export is compared: from the validation sets of the run, then from its corpora."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,11 +11,13 @@ from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import Corpus, open_corpora
 from trimtab.data.exact_text import ExactText
+from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.formats.passage import cuts
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import build_transforms
 from trimtab.errors import InputError, Problem
 from trimtab.export.target import Trained
+from trimtab.types import Tokenizer
 
 SAMPLES = 200
 LONGEST_BYTES = 400
@@ -179,7 +182,7 @@ def _texts(corpus: Corpus, trained: Trained, share: int) -> Iterator[GateText]:
     wanted = min(len(corpus), share)
     tokenizer, most = ExactText(trained.tokenizer), trained.recipe.data.max_tokens - 1
     for number in range(wanted):
-        text = _text(corpus, number * len(corpus) // wanted)
+        text = between_symbols(_text(corpus, number * len(corpus) // wanted), trained.tokenizer)
         if not text.strip() or TAKEN_FOR_SPACES in text:
             continue
         ids = tokenizer.ids([text])[0]
@@ -188,6 +191,15 @@ def _texts(corpus: Corpus, trained: Trained, share: int) -> Iterator[GateText]:
             ids = tokenizer.ids([text])[0]
         if 0 < len(ids) <= most:
             yield GateText(text=text, ids=ids)
+
+
+def between_symbols(text: str, tokenizer: Tokenizer) -> str:
+    """The longest part of a text in which no special symbol is spelled: libraries take the spelling for the symbol,
+    and a chat has symbols around each turn."""
+    if not isinstance(tokenizer, FastTokenizer):
+        return text
+    spelled = [re.escape(piece) for id in sorted(tokenizer.special_ids) if (piece := tokenizer.piece(id))]
+    return max(re.split("|".join(spelled), text), key=len) if spelled else text
 
 
 def _text(corpus: Corpus, number: int) -> str:

@@ -70,7 +70,9 @@ def put_adapter(model: nn.Module, folder: Path, *, base: str, sha256: str | None
             fix="write one: `trimtab export RUN --to peft --out DIR`",
         )
     if (folder / TRAINED).is_file():
-        _say_if_packed(load_recipe(folder / TRAINED).recipe, folder, base=base)
+        recipe = load_recipe(folder / TRAINED).recipe
+        _refuse_other_base(recipe, folder, base=base, sha256=sha256)
+        _say_if_packed(recipe, folder, base=base)
     said = _read(folder / CONFIG)
     try:
         tensors = load_file(folder / WEIGHTS)
@@ -122,16 +124,7 @@ def _put_that_of_run(
     recipe = load_recipe(RunFolder(folder).recipe).recipe
     if recipe.adapter is None or recipe.adapter.embeddings == "train":
         raise _not_apart(folder, "its embeddings too" if recipe.adapter is not None else "all weights")
-    own = recipe.model
-    of_files = isinstance(own, PretrainedModel | TransformersModel)
-    wanted = own.sha256 if of_files else own.warm_start_sha256
-    if sha256 is not None and wanted is not None and sha256 != wanted:
-        raise input_error(
-            f"--adapter: {folder} was trained on other weights than those of {base}",
-            got=f"sha256 {sha256[:16]}",
-            allowed=f"sha256 {wanted[:16]}, of " + str(own.path if of_files else own.warm_start),
-            fix="name the model that it was trained on",
-        )
+    _refuse_other_base(recipe, folder, base=base, sha256=sha256)
     _say_if_packed(recipe, folder, base=base)
     checkpoint = resolve_checkpoint(str(folder))
     # The base is the one that is given, in the precision that it has.
@@ -148,6 +141,20 @@ def _put_that_of_run(
             allowed="the adapter of a run on a model of the same shape",
             fix="use it with the model that it was trained on",
         ) from None
+
+
+def _refuse_other_base(recipe: Recipe, folder: Path, *, base: str, sha256: str | None) -> None:
+    """Raises InputError if the adapter was trained on other weights than the base has, where both are known."""
+    own = recipe.model
+    of_files = isinstance(own, PretrainedModel | TransformersModel)
+    wanted = own.sha256 if of_files else own.warm_start_sha256
+    if sha256 is not None and wanted is not None and sha256 != wanted:
+        raise input_error(
+            f"--adapter: {folder} was trained on other weights than those of {base}",
+            got=f"sha256 {sha256[:16]}",
+            allowed=f"sha256 {wanted[:16]}, of " + str(own.path if of_files else own.warm_start),
+            fix="name the model that it was trained on",
+        )
 
 
 def _say_if_packed(recipe: Recipe, folder: Path, *, base: str) -> None:

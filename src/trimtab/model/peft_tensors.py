@@ -173,6 +173,10 @@ PLAIN = {
     "layers_to_transform": (None,),
     "trainable_token_indices": (None,),
     "target_parameters": (None, []),
+    "layers_pattern": (None, "", []),
+    "alora_invocation_tokens": (None,),
+    # Others, such as `pissa` and `loftq`, change the base, of which the adapter's file has nothing.
+    "init_lora_weights": (True, False, None, "gaussian", "eva", "orthogonal"),
 }
 """Settings of PEFT, and which values of them mean LoRA as it is here."""
 DEFAULT_OF_PEFT = 8

@@ -1,4 +1,5 @@
 import json
+import subprocess
 
 import pytest
 
@@ -70,7 +71,19 @@ def test_named_validation_sets_are_written_and_a_share_is_a_command():
     share = made(AXOLOTL + "val_set_size: 0.02\n")
     assert any("awk 'NR % 50 == 0' chats.jsonl" in note for note in share.notes)
     count = made(AXOLOTL + "val_set_size: 200\n")
-    assert any("head -n 200 chats.jsonl > dev.jsonl && tail -n +201" in note for note in count.notes)
+    assert any("head -n 200 chats.jsonl > chats.dev.jsonl && tail -n +201" in note for note in count.notes)
+
+
+@pytest.mark.parametrize("share", ["0.25", "3"])
+def test_the_command_that_holds_rows_out_loses_none(tmp_path, share):
+    rows = [f"row {number}" for number in range(12)]
+    (tmp_path / "train.jsonl").write_text("\n".join(rows) + "\n")
+    notes = made(AXOLOTL.replace("chats.jsonl", "train.jsonl") + f"val_set_size: {share}\n").notes
+    command = next(note for note in notes if "hold rows out" in note).split("`")[1]
+    subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True)
+    kept, held = ((tmp_path / f"train.{part}.jsonl").read_text().splitlines() for part in ("train", "dev"))
+    assert (len(held), sorted(kept + held)) == (3, sorted(rows))
+    assert (tmp_path / "train.jsonl").read_text().splitlines() == rows
 
 
 def test_prompts_that_are_learned_and_rows_that_are_not_read_are_named():

@@ -8,7 +8,7 @@ from trimtab.config.paths import resolve_paths
 from trimtab.errors import InputError
 from trimtab.progress import Silent
 from trimtab.tasks.task_of import open_datasets
-from trimtab.tasks.text.data_checks import blank_references, data_checks
+from trimtab.tasks.text.data_checks import UNKNOWN_WARNING, blank_references, data_checks, unknown_pieces
 
 TWICE = {"data.valid": {"source": "train.en", "target": "train.de"}}
 
@@ -16,6 +16,15 @@ TWICE = {"data.valid": {"source": "train.en", "target": "train.de"}}
 @pytest.mark.parametrize("parts_of", [small_parts, language_parts])
 def test_nothing_is_found_in_data_that_is_well(tmp_path, parts_of):
     assert [str(each) for each in data_checks(parts_of(tmp_path))] == []
+
+
+def test_a_vocabulary_whose_unknown_is_its_end_has_no_unknown_tokens(tmp_path, monkeypatch):
+    """As in Qwen and Llama 3, which spell everything in bytes."""
+    parts = language_parts(tmp_path)
+    (side,) = parts.examples.sides()
+    assert (side.rows.values == side.tokenizer.end).mean() > UNKNOWN_WARNING
+    monkeypatch.setattr(side.tokenizer, "unknown", side.tokenizer.end)
+    assert [*unknown_pieces(parts)] == []
 
 
 def test_tags_and_pairs_that_are_trained_on_are_found_in_a_validation_set(tmp_path):

@@ -78,16 +78,18 @@ def _note_share(draft: Draft, found: list[DataSet]) -> None:
     setting = draft.key("val_set_size", "val_size")
     file = file_of(found[0], learn="answers") if found else "train.jsonl"
     share = setting.value if setting is not None and isinstance(setting.value, int | float) else 0.05
-    read = quote(file)
+    # Never the file that is read: the shell empties it before the command begins.
+    stem = file.removesuffix(".jsonl").removesuffix(".json")
+    dev, train, read = f"{stem}.dev.jsonl", f"{stem}.train.jsonl", quote(file)
     if share >= 1:
         count = int(min(share, 10**9))
-        made = f"head -n {count} {read} > dev.jsonl && tail -n +{count + 1} {read} > train.jsonl"
+        held, kept = f"head -n {count} {read}", f"tail -n +{count + 1} {read}"
     else:
         every = max(2, round(1 / share)) if share > 0 else 20
-        made = f"awk 'NR % {every} == 0' {read} > dev.jsonl && awk 'NR % {every}' {read} > train.jsonl"
+        held, kept = f"awk 'NR % {every} == 0' {read}", f"awk 'NR % {every}' {read}"
     draft.note(
-        f"a share is not split off here: hold rows out by `{made}`, put train.jsonl in the place of {file}, and set "
-        "`data.valid: {text: dev.jsonl, learn: answers}`"
+        f"a share is not split off here: hold rows out by `{held} > {quote(dev)} && {kept} > {quote(train)}`, put "
+        f"{train} in the place of {file}, and set `data.valid: {{text: {dev}, learn: answers}}`"
     )
 
 

@@ -47,6 +47,9 @@ def pair_checks(corpora: Sequence[Corpus], valid: Sequence[ValidSet]) -> Iterato
 def unknown_pieces(parts: Checked) -> Iterator[Finding]:
     """The share of tokens for which the vocabulary has no piece."""
     for side in parts.examples.sides():
+        own = side.tokenizer
+        if own.unknown in (own.end, own.pad, own.start):
+            continue  # a vocabulary that spells everything, such as a byte-level one, has no symbol for the unknown
         share = float((side.rows.values == side.tokenizer.unknown).mean()) if side.rows.values.size else 0.0
         if share > UNKNOWN_WARNING:
             yield UNKNOWN_PIECES.found(
