@@ -1,8 +1,15 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 
+from tests.module_folder import module_folder
+from tests.module_run import SHORT
+from tests.small_run import small_recipe
 from tests.vocabulary.folders import lines
+from trimtab.config.load import load_recipe
 from trimtab.errors import InputError
+from trimtab.vocabulary import run_model
 from trimtab.vocabulary.change import VocabularyChange
 from trimtab.vocabulary.run_model import RunModel
 
@@ -45,6 +52,18 @@ def test_the_result_is_a_run_with_the_rows_of_its_pieces_and_zeros_behind_them(m
     assert not after[len(ids) :].any()
     assert new.recipe.data.tokenizer.vocabulary_size == len(ids)
     assert new.checkpoint.fingerprints["tokenizer"] == new.tokenizers.target.fingerprint
+
+
+def test_a_run_of_a_model_of_transformers_is_refused_with_what_can_be_done(
+    trained_run, tmp_path, monkeypatch
+):
+    """Its tables have other names than those of our own models."""
+    module_folder(tmp_path / "base", "marian")
+    recipe = load_recipe(small_recipe(tmp_path, **{**SHORT, "data.tokenizer": None})).recipe
+    monkeypatch.setattr(run_model, "load_recipe", lambda path: SimpleNamespace(recipe=recipe))
+    with pytest.raises(InputError, match="its vocabulary cannot be changed") as caught:
+        RunModel.open(str(trained_run))
+    assert "--to hf --out DIR" in caught.value.problems[0].fix
 
 
 def test_a_folder_that_is_no_run_is_wrong_input(tmp_path):

@@ -19,6 +19,8 @@ from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.render import render_recipe
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import ByteLevel, SentencePieceTokenizer
+from trimtab.config.transformers_model import TransformersModel
+from trimtab.config.x_transformers_model import XTransformersModel
 from trimtab.data.fast_tokenizer import FastTokenizer, SpecialIds
 from trimtab.data.fitting_vocabulary import resized
 from trimtab.data.pack import assemble
@@ -69,6 +71,16 @@ class RunModel:
                 allowed="a run that translates or generates, or a folder in the form of Hugging Face",
                 fix=f"merge it first: `trimtab export {quote(spec)} --to hf --out DIR`, then name DIR"
                 if adapter
+                else "name another model",
+            )
+        if isinstance(recipe.model, TransformersModel | XTransformersModel):
+            is_exported = isinstance(recipe.model, TransformersModel)
+            raise input_error(
+                f"{spec}: its vocabulary cannot be changed",
+                got=f"a run with `model.kind: {recipe.model.kind}`, whose tables trimtab does not build",
+                allowed="a run of a model that trimtab builds, or a folder in the form of Hugging Face",
+                fix=f"`trimtab export {quote(spec)} --to hf --out DIR`, then name DIR"
+                if is_exported
                 else "name another model",
             )
         if recipe.data.source_factors:
