@@ -1,12 +1,13 @@
 """The largest models that the rungs of `trimtab fit` let one GPU train, all parameters: `trimtab train` on real text.
 
-    python benchmarks/memory_ladder.py --out results/memory_ladder.json      # one H200, under 6 minutes
+    python benchmarks/memory_ladder.py --out results/memory_ladder.json      # one H200, about 13 minutes
     python benchmarks/memory_ladder.py --tiny --out tiny.json                # tries it on a CPU, with tiny sizes
 
-Each case is a run of its own process, in the order of what it is worth, until the time is over. A card of 80 GB or
-24 GB is imitated by a limit on PyTorch's allocator, which leaves room for CUDA's own memory; what counts is what the
-driver says for the whole GPU, looked at five times a second. Weights are random, the text is the sample that comes with
-the package, pieces are trained on it, and rows of the vocabulary that have no piece are there in full.
+Each case is a run of its own process, in the order of what it is worth, until the time is over; a file that exists
+keeps the cases that it has. A card of 80 GB or 24 GB is imitated by a limit on PyTorch's allocator, which leaves room
+for CUDA's own memory; what counts is what the driver says for the whole GPU, looked at five times a second. Weights are
+random, the text is the sample that comes with the package, pieces are trained on it, and rows of the vocabulary that
+have no piece are there in full.
 Operations are 6 for each weight but those of the input embeddings, and causal attention; nothing that is computed again
 or a second time counts.
 """
@@ -35,7 +36,9 @@ QWEN_14B = {"dim": 5120, "heads": 40, "kv_heads": 8, "layers": 48, "feed_forward
 QWEN_4B = {"dim": 2560, "heads": 32, "head_size": 128, "kv_heads": 8, "layers": 36, "feed_forward": 9728}
 LLAMA_7B = {"dim": 4096, "heads": 32, "layers": 32, "feed_forward": 11008}
 WIDE_24B = {"dim": 6144, "heads": 48, "kv_heads": 8, "layers": 52, "feed_forward": 19456}
-WIDE_39B = {"dim": 6656, "heads": 52, "kv_heads": 13, "layers": 72, "feed_forward": 21504}
+WIDE_30B = {**WIDE_24B, "layers": 66}
+WIDE_40B = {"dim": 6656, "heads": 52, "kv_heads": 13, "layers": 74, "feed_forward": 21504}
+STEPS = 50
 EXACT, OFF = {"kind": "global_norm", "at": 1.0}, {"kind": "off"}
 
 
@@ -44,13 +47,13 @@ def case(
     model,
     vocabulary,
     tokens,
-    steps,
     *,
     kind="adamw",
     states,
     clip,
     tied=False,
     weights="as_stored",
+    on_host=False,
     **more,
 ):
     """A recipe and the card that it has to fit on."""
@@ -77,6 +80,7 @@ def case(
             "precision": "bf16",
             "recompute": "block",
             "gradients": "released",
+            "offload": "optimizer_states" if on_host else "none",
             "clip": clip,
             "compile": "off",
             "optimizer": {
@@ -88,30 +92,33 @@ def case(
             },
             "schedule": {"kind": "linear_warmup", "warmup": "5 steps"},
         },
-        "length": f"{steps} steps",
-        "evaluate": {"every": f"{steps} steps"},
+        "length": f"{STEPS} steps",
+        "evaluate": {"every": f"{STEPS} steps"},
         "checkpoint": {"write": False},
     }
 
 
 CASES = {
-    "14.8B, 8-bit states, exact clipping": case(
-        "80 GB", QWEN_14B, 151936, 4096, 30, states="8bit", clip=EXACT
+    "24B, 4-bit states, update clipping": case(
+        "80 GB", WIDE_24B, 32000, 6144, kind="stable_adamw", states="4bit", clip=OFF
     ),
-    "6.7B, 4-bit states, exact clipping": case("24 GB", LLAMA_7B, 32000, 2048, 50, states="4bit", clip=EXACT),
-    "39B, 4-bit states, update clipping": case(
-        "whole card", WIDE_39B, 32000, 4096, 24, kind="stable_adamw", states="4bit", clip=OFF
+    "14.8B, 8-bit states, exact clipping": case("80 GB", QWEN_14B, 151936, 4096, states="8bit", clip=EXACT),
+    "4.0B, 8-bit states, exact clipping": case(
+        "24 GB", QWEN_4B, 151936, 8192, states="8bit", clip=EXACT, tied=True, qk_norm=True
+    ),
+    "6.7B, 4-bit states, exact clipping": case("24 GB", LLAMA_7B, 32000, 3584, states="4bit", clip=EXACT),
+    "40B, 4-bit states, update clipping": case(
+        "whole card", WIDE_40B, 32000, 4096, kind="stable_adamw", states="4bit", clip=OFF
+    ),
+    "30B, 4-bit states in host memory, update clipping": case(
+        "80 GB", WIDE_30B, 32000, 4096, kind="stable_adamw", states="4bit", clip=OFF, on_host=True
     ),
     "14.8B, 24-bit weights, 8-bit states, exact clipping": case(
-        "80 GB", QWEN_14B, 151936, 4096, 30, states="8bit", weights="24bit", clip=EXACT
-    ),
-    "4.0B, 8-bit states, exact clipping": case(
-        "24 GB", QWEN_4B, 151936, 4096, 40, states="8bit", clip=EXACT, tied=True, qk_norm=True
-    ),
-    "24B, 4-bit states, update clipping": case(
-        "80 GB", WIDE_24B, 32000, 4096, 26, kind="stable_adamw", states="4bit", clip=OFF
+        "80 GB", QWEN_14B, 151936, 4096, states="8bit", weights="24bit", clip=EXACT
     ),
 }
+LEAST_LEFT_S = 20.0
+"""Seconds without which no case begins."""
 CHECK = "kernel of the optimizer"
 """Run before all others: whether the kernel works, and how fast it is."""
 
@@ -356,10 +363,9 @@ def say(line):
 # The process that is started
 
 
-def ladder(folder, *, small, seconds, only):
-    """All cases that begin in time, each in its process; imports of all run meanwhile."""
+def ladder(folder, result, *, names, seconds, write):
+    """The cases that begin in time, each in its process; imports of all run meanwhile. Writes after each."""
     began = time.monotonic()
-    names = [name for name in (CHECK, *CASES) if only is None or only in name]
     environment = {**os.environ, "PYTORCH_ALLOC_CONF": "expandable_segments:True"}
     environment["PYTORCH_CUDA_ALLOC_CONF"] = environment["PYTORCH_ALLOC_CONF"]
     children = {}
@@ -372,26 +378,25 @@ def ladder(folder, *, small, seconds, only):
             ),
             log,
         )
-    results = []
     for name, (child, log) in children.items():
         left = seconds - (time.monotonic() - began)
-        if left < 20:
+        if left < LEAST_LEFT_S:
             child.kill()
-            results.append({"case": name, "failure": "not begun: the time was over"})
+            print(f"not begun, the time was over: {name}", flush=True)
             continue
         watchdog = threading.Timer(left, child.kill)
         watchdog.start()
-        result = asked(child)
+        found = asked(child)
         watchdog.cancel()
         child.wait()
         log.close()
-        if result is None:
+        if found is None:
             said = Path(log.name).read_text(encoding="utf-8")[-1500:]
             stem = recipe_of(folder, name).stem
-            result = {"case": name, "failure": f"ended early: {said}"} | of_logs(folder / f"run_{stem}")
-        results.append(result)
-        tell(result)
-    return results
+            found = {"case": name, "failure": f"ended early: {said}"} | of_logs(folder / f"run_{stem}")
+        tell(found)
+        result["cases"].append(found)
+        write()
 
 
 def asked(child):
@@ -425,21 +430,35 @@ def main():
     )
     parser.add_argument("--out", type=Path)
     parser.add_argument("--tiny", action="store_true", help="sizes for a CPU")
-    parser.add_argument("--seconds", type=float, default=345.0, help="when to stop")
-    parser.add_argument("--only", help="cases whose name holds this")
+    parser.add_argument("--seconds", type=float, default=540.0, help="when to stop")
+    parser.add_argument("--only", nargs="+", help="cases whose name holds one of these")
     parser.add_argument("--child")
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
     if given.child:
         one(given.child, given.folder)
         return
+    import torch
+    from record import about
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    result = {**about("the largest models that one GPU trains", device), "cases": []}
+    if given.out and given.out.is_file():
+        before = json.loads(given.out.read_text(encoding="utf-8"))["cases"]
+        result["cases"] = [case for case in before if not case.get("failure")]
+    done = {case["case"] for case in result["cases"]}
+    names = [name for name in (CHECK, *CASES) if name not in done]
+    names = [name for name in names if not given.only or any(only in name for only in given.only)]
+
+    def write():
+        if given.out:
+            given.out.parent.mkdir(parents=True, exist_ok=True)
+            given.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         prepared(folder, small=given.tiny)
-        results = ladder(folder, small=given.tiny, seconds=given.seconds, only=given.only)
-    if given.out:
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        given.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        ladder(folder, result, names=names, seconds=given.seconds, write=write)
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@ def speed_of(plan: Plan, gpu: Gpu) -> Speed:
         launches = constants.LAUNCH_S * constants.KERNELS_OF_LAYER[how.compiled] * layers
     update = update_seconds(run, gpu)
     update += offloaded_seconds(run)
-    if is_released(run):  # the host launches updates in between, while the GPU computes
-        seconds = max(products + moved + update, released_host_seconds(run))
+    if is_released(run):
+        seconds = released_seconds(run, products + moved, update)
     else:
         seconds = slots.micro_batches * max(products + moved, launches) + update
     real = (slots.target + slots.source) * slots.micro_batches / 1.05  # a twentieth of the slots is slack
@@ -69,23 +69,29 @@ def offloaded_seconds(run: Run) -> float:
     return states / (constants.HOST_GIGABYTES_PER_SECOND * 1e9)
 
 
-def released_host_seconds(run: Run) -> float:
-    """Of the host in a step with released gradients, which launches layers one operation at a time, and the update of
-    each tensor from a hook of the backward pass."""
+def released_seconds(run: Run, computing: float, update: float) -> float:
+    """Of a step with released gradients, whose host launches layers one operation at a time, and the update of each
+    tensor from a hook of the last backward pass. With exact clipping a forward and a backward pass without updates come
+    before that one; in either, the slower of host and GPU counts."""
     forward, backward = constants.RELEASED_FORWARD, constants.RELEASED_BACKWARD
-    passes = 2 if run.recipe.step.clip.kind == "global_norm" else 1
     again = {"none": 0, "feed_forward": forward // 3, "block": forward}[run.how.recompute]
-    layers = sum(stack.layers for stack in run.shape.stacks)
-    of_layers = layers * (forward + passes * (backward + again))
+    of_layer = constants.RELEASED_LAUNCH_S * sum(stack.layers for stack in run.shape.stacks)
     if run.how.compiled:
-        of_layers *= constants.KERNELS_OF_LAYER[True] / constants.KERNELS_OF_LAYER[False]
-    of_updates = sum(
+        of_layer *= constants.KERNELS_OF_LAYER[True] / constants.KERNELS_OF_LAYER[False]
+    updates = constants.RELEASED_LAUNCH_S * sum(
         each.count
         * (constants.RELEASED_UPDATE if each.each >= LEAST_NUMBERS else constants.RELEASED_SMALL_UPDATE)
         for each in run.shape.weights
         if each.trained
     )
-    return constants.RELEASED_LAUNCH_S * (of_layers + of_updates)
+    of_forward, of_backward = of_layer * forward, of_layer * (backward + again)
+    if run.recipe.step.clip.kind != "global_norm":
+        return max(computing + update, of_forward + of_backward + updates)
+    both = 4.0 + (
+        2.0 if run.how.recompute == "block" else 0.0
+    )  # operations of a backward pass by weight and token
+    last = computing * both / (2.0 + 2.0 * both)
+    return max(computing - last, of_forward + of_backward) + max(last + update, of_backward + updates)
 
 
 def operations(plan: Plan) -> float:
