@@ -143,11 +143,12 @@ class Corpus:
         return self.pairs.before(line, count)
 
     def place(self, line: int) -> str:
-        """`file:line` of a pair (of its source, where the sides have files of their own), counted from 1."""
+        """See `Pairs`."""
         return self.pairs.place(line)
 
     def line_number(self, line: int) -> int:
-        """The line of a pair in its file, counted from 1 and with the header, as an editor shows it."""
+        """The line of a pair in its file, counted from 1 and with the header, as an editor shows it; its row, where the
+        file has no lines."""
         number = self.place(line).rpartition(":")[2]
         return int(number) if number.isdecimal() else line + 1
 

@@ -46,7 +46,8 @@ class Pairs(Protocol):
         ...
 
     def place(self, line: int) -> str:
-        """`file:line` of a pair (of its source, where the sides have files of their own), counted from 1."""
+        """`file:line` of a pair (of its source, where the sides have files of their own), counted from 1, as an editor
+        shows it; `file, row N` where the file has no lines."""
         ...
 
 
