@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.data import corpus as corpora_module
 from trimtab.data.corpus import open_corpora, open_corpus, reverse
+from trimtab.data.formats.pairs import Pairs
 from trimtab.errors import InputError
 
 
@@ -339,3 +340,15 @@ def test_a_pair_is_placed_on_the_line_where_an_editor_shows_it(tmp_path, suffix,
             held = [row for row, content in enumerate(lines, 1) if source in content]
             assert 0 <= held[0] - number <= 2
             assert lines[number - 1].strip(), "an empty line"
+            assert isinstance(corpus.pairs, Pairs)
+            assert corpus.raw_text(line) in ("", lines[number - 1])
+
+
+def test_what_is_known_of_pairs_is_known_of_those_with_factors_beside_them(tmp_path):
+    (tmp_path / "pairs.po").write_text(BY_SUFFIX[".po"]() + '\nmsgid "three"\nmsgstr ""\n')
+    (tmp_path / "case").write_text("low\nlow\n")
+    names = {"pairs": "pairs.po", "source": "msgid", "target": "msgstr"}
+    corpus = opened(tmp_path, ParallelFiles(**names, factors={"case": "case"}))
+    assert corpus.passed_over == opened(tmp_path, ParallelFiles(**names)).passed_over != {}
+    assert isinstance(corpus.pairs, Pairs)
+    assert isinstance(reverse(opened(tmp_path, ParallelFiles(**names)), tags=()).pairs, Pairs)

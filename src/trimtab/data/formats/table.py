@@ -17,7 +17,7 @@ import numpy as np
 
 from trimtab.data.cache import committed, writable_folder
 from trimtab.data.formats.arrow import Rows, dataset_rows, parquet_rows
-from trimtab.data.formats.pairs import PairFile
+from trimtab.data.formats.pairs import PairFile, PlainPairs
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import input_error
 
@@ -26,7 +26,7 @@ _LAYOUT = "trimtab table 1"
 
 
 @dataclass(frozen=True, slots=True)
-class TablePairs:
+class TablePairs(PlainPairs):
     """The pairs of two columns."""
 
     path: Path
@@ -57,10 +57,6 @@ class TablePairs:
     def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
         """What `pair` gives for each of these rows, in their order, read many at a time."""
         return ((source, target) for source, target in map(json.loads, self.lines.several(lines)))
-
-    def before(self, line: int, count: int) -> list[tuple[str, str]]:
-        """None: the lines are no documents."""
-        return []
 
     def place(self, line: int) -> str:
         """See `Pairs`."""
