@@ -42,9 +42,7 @@ OWNERS = {"qkv": "attention.", "out": "attention.", "up": "feed_forward.", "down
 
 def native_shape(recipe: Recipe, vocabulary: Vocabulary) -> Shape:
     """The shape of a recipe's model, its adapter included; what the recipe freezes is not trained."""
-    shape = shape_of(
-        recipe.model, vocabulary, max_tokens=recipe.data.max_tokens + (recipe.step.position_shift or 0)
-    )
+    shape = shape_of(recipe.model, vocabulary, max_tokens=recipe.max_positions)
     if recipe.adapter is not None:
         return with_adapter(shape, recipe.adapter)
     never = patterns_of(
