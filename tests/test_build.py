@@ -62,7 +62,7 @@ def test_weights_that_ranks_would_round_differently_are_wrong_input_before_anyth
 def test_gradients_that_are_released_cannot_be_added_over_ranks(parts):
     size = parts.recipe.step.tokens_per_step
     recipe = recipe_with(parts, step={"gradients": "released", "tokens_per_micro_batch": size})
-    with pytest.raises(InputError, match="cannot be added to those of other ranks"):
+    with pytest.raises(InputError, match="cannot be summed over ranks"):
         build(recipe, parts.datasets, device=CPU, ranks=Twins())
 
 

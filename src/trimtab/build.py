@@ -229,7 +229,7 @@ def refuse_released_gradients(recipe: Recipe) -> None:
         )
     if recipe.step.gradients == "released":
         raise input_error(
-            "step.gradients: a gradient that is released cannot be added to those of other ranks",
+            "step.gradients: released gradients cannot be summed over ranks",
             got="released on more than one rank",
             allowed="kept",
             fix="set `step.gradients: kept`",

@@ -460,13 +460,14 @@ def describe(parts: Parts, state: TrainState) -> str:
     """One line on what is about to run."""
     step, where = parts.recipe.step, torch.cuda.get_device_name() if parts.device.type == "cuda" else "CPU"
     kind = f"{parts.precision}, {'compiled' if step.compile == 'on' else 'not compiled'}"
-    facts = parts.recipe.facts
+    facts, count = parts.recipe.facts, parts.batching.num_batches
+    batches = f"{count} {facts.batches[count != 1]}"
     return (
         f"{parts.model.num_parameters() / 1e6:.1f}M parameters on {where} ({kind}); "
         f"{batch_warmup_start(parts)}{step.tokens_per_step} {facts.counted} a step "
-        f"in {parts.batching.num_batches} {facts.batches}; "
+        f"in {batches}; "
         f"{parts.datasets.epoch_size} an epoch; "
-        f"peak rate {parts.learning_rate.peak:.2g}; "
+        f"peak learning rate {parts.learning_rate.peak:.2g}; "
         f"length {parts.recipe.length}" + (f"; continuing from step {state.step}" if state.step else "")
     )
 

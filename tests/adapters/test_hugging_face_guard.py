@@ -175,7 +175,7 @@ def test_a_checkpoint_without_a_guard_is_said(tmp_path, caplog, guard_trainer):
     guard = guard_trainer(again)
     again.train(resume_from_checkpoint=True)
     assert guard.budget.steps == 2
-    assert "the guard begins anew" in caplog.text
+    assert "the guard starts over" in caplog.text
 
 
 class Scaler:

@@ -54,7 +54,7 @@ def test_a_draft_that_nothing_can_train_is_written_and_said_with_the_exit_code(c
     out = tmp_path / "mine.yaml"
     result = call("convert", path, "--out", out)
     assert result.exit_code == 1
-    assert "the recipe does not load as it stands: model.path: there is no model a/b" in result.stderr
+    assert "the recipe does not load unchanged: model.path: there is no model a/b" in result.stderr
     assert "hf download a/b" in result.stderr
     assert "length: 1 epoch " in out.read_text()
 

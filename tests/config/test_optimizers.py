@@ -3,6 +3,7 @@ from pydantic import ValidationError
 
 from tests.for_each import for_each
 from tests.optimizer_kinds import EVERY_KIND, OPTIMIZERS
+from trimtab.config.optimizers import OptimizerSettings, kinds_where
 from trimtab.config.step import StepConfig
 
 
@@ -34,3 +35,16 @@ def test_every_optimizer_has_multipliers_by_role_and_all_are_one_by_default(kind
     for wrong in ({"hidden": 0}, {"hidden": -1}, {"hidden": float("nan")}, {"matrices": 1}):
         with pytest.raises(ValidationError):
             multipliers(learning_rate_multipliers=wrong)
+
+
+@for_each("kind", OPTIMIZERS)
+def test_every_optimizer_gives_each_fact_that_other_parts_ask_for(kind):
+    for fact, annotation in OptimizerSettings.__annotations__.items():
+        value = getattr(kind, fact, None)
+        assert value is not None, f"{kind.__name__} says nothing of {fact}"
+        assert type(value).__name__ in str(annotation)
+
+
+def test_a_message_lists_the_kinds_of_which_something_holds():
+    assert kinds_where(lambda each: each.moments == 3) == "ademamix"
+    assert kinds_where(lambda each: each.moments == 1) == "lion, sgd or muon"

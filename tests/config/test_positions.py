@@ -24,9 +24,8 @@ def test_theta_is_for_rotary_positions():
     assert position_settings("rotary", theta=500.0) == Rotary(500.0)
 
 
-def test_an_encoder_takes_every_kind_that_is_added_rotates_or_learns_directions():
-    # A fixed bias by distance is the same in both directions.
-    tells = {each.kind for each in KINDS if each.adds_vectors or each.rotates or each.is_trained}
+def test_an_encoder_takes_every_kind_that_tells_directions():
+    tells = {each.kind for each in KINDS if each.tells_directions}
     assert tells == set(get_args(EncoderPositions))
 
 

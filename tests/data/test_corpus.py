@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.data import corpus as corpora_module
 from trimtab.data.corpus import open_corpora, open_corpus, reverse
+from trimtab.data.formats.pairs import Pairs
 from trimtab.errors import InputError
 
 
@@ -280,3 +281,74 @@ def test_several_pairs_of_documents_and_passages_are_those_of_one_by_one(tmp_pat
     text = open_corpus(ValidFiles(text="text.txt"), root=tmp_path, cache=tmp_path / "cache", passage_bytes=8)
     for corpus, lines in ((books, [17, 0, 5, 4]), (text, [2, 0, 1])):
         assert list(corpus.several(lines)) == [corpus.pair(line) for line in lines]
+
+
+def _of_xml(begins, unit, ends):
+    return (
+        f'<?xml version="1.0"?>\n<!-- a\ncomment -->\n{begins}\n\n'
+        + unit("one", "eins")
+        + "\n"
+        + unit("two", "zwei")
+        + f"\n{ends}\n"
+    )
+
+
+BY_SUFFIX = {
+    ".tsv": lambda: "en\tde\none\teins\ntwo\tzwei\n",
+    ".jsonl": lambda: '{"en": "one", "de": "eins"}\n{"en": "two", "de": "zwei"}\n',
+    ".po": lambda: (
+        '# a catalogue\nmsgid ""\nmsgstr "charset=UTF-8"\n\n'
+        'msgid ""\n"one"\nmsgstr "eins"\n\n#~ msgid "old"\n#~ msgstr "alt"\n\n#: main.c\nmsgid "two"\nmsgstr "zwei"\n'
+    ),
+    ".tmx": lambda: _of_xml(
+        "<tmx><body>",
+        lambda one, two: (
+            f'<tu>\n <tuv xml:lang="en"><seg>{one}</seg></tuv>\n <tuv xml:lang="de"><seg>{two}</seg></tuv>\n</tu>'
+        ),
+        "</body></tmx>",
+    ),
+    ".xlf": lambda: _of_xml(
+        '<xliff><file source-language="en"\n target-language="de"><body>',
+        lambda one, two: f"<trans-unit>\n<source>{one}</source>\n<target>{two}</target>\n</trans-unit>",
+        "</body></file></xliff>",
+    ),
+}
+HOLD_NO_LINES = {".parquet"}
+
+
+def test_each_format_of_pairs_is_tested_for_its_lines():
+    suffixes = {each.suffixes[0] for each in (*corpora_module.PAIR_FILES, corpora_module.tsv.FORMAT)}
+    assert suffixes == set(BY_SUFFIX) | HOLD_NO_LINES
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("suffix", BY_SUFFIX)
+def test_a_pair_is_placed_on_the_line_where_an_editor_shows_it(tmp_path, suffix, packed):
+    text = BY_SUFFIX[suffix]()
+    path = tmp_path / f"pairs{suffix}{'.gz' if packed else ''}"
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    names = ("msgid", "msgstr") if suffix == ".po" else ("en", "de")
+    config = ParallelFiles(pairs=path.name, source=names[0], target=names[1])
+    for _ in range(2):  # from the file, then from the cache
+        corpus = pickle.loads(pickle.dumps(opened(tmp_path, config)))
+        assert [corpus.pair(line) for line in range(2)] == [("one", "eins"), ("two", "zwei")]
+        for line, source in enumerate(["one", "two"]):
+            number = corpus.line_number(line)
+            assert corpus.place(line) == f"{path}:{number}"
+            # The unit begins on that line: the source is in it or in one of the next two, and in none before it.
+            lines = text.splitlines()
+            held = [row for row, content in enumerate(lines, 1) if source in content]
+            assert 0 <= held[0] - number <= 2
+            assert lines[number - 1].strip(), "an empty line"
+            assert isinstance(corpus.pairs, Pairs)
+            assert corpus.raw_text(line) in ("", lines[number - 1])
+
+
+def test_what_is_known_of_pairs_is_known_of_those_with_factors_beside_them(tmp_path):
+    (tmp_path / "pairs.po").write_text(BY_SUFFIX[".po"]() + '\nmsgid "three"\nmsgstr ""\n')
+    (tmp_path / "case").write_text("low\nlow\n")
+    names = {"pairs": "pairs.po", "source": "msgid", "target": "msgstr"}
+    corpus = opened(tmp_path, ParallelFiles(**names, factors={"case": "case"}))
+    assert corpus.passed_over == opened(tmp_path, ParallelFiles(**names)).passed_over != {}
+    assert isinstance(corpus.pairs, Pairs)
+    assert isinstance(reverse(opened(tmp_path, ParallelFiles(**names)), tags=()).pairs, Pairs)

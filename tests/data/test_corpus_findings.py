@@ -80,7 +80,7 @@ def test_validation_lines_in_training_are_told_from_a_tenth_on(found):
     (finding,) = found(TRAIN, [*VALID[:80], *TRAIN[:20]])
     assert (finding.code, finding.severity) == ("D205", "warning")
     assert "at least 20 of 100 pairs" in finding.message
-    assert "line 81 in line 1" in finding.message
+    assert "line 81 as line 1" in finding.message
     assert found(TRAIN, [*VALID[:95], *TRAIN[:5]]) == []
 
 
@@ -88,8 +88,8 @@ def test_validation_lines_that_are_trained_on_in_reverse_alone_are_told(found):
     train = [*TRAIN[:1000], *(pair[::-1] for pair in VALID[:20])]
     (finding,) = found(train, VALID, tags=["<2de>"], both_directions=True, reverse_tags=["<2en>"])
     assert finding.code == "D205"
-    assert "at least 20 of 100 pairs of the set dev stand in the corpus train reversed" in finding.message
-    assert "line 1 in line 1001" in finding.message
+    assert "at least 20 of 100 pairs of the set dev are also in the corpus train reversed" in finding.message
+    assert "line 1 as line 1001" in finding.message
     assert found(train, VALID, tags=["<2de>"]) == []
 
 
@@ -97,7 +97,7 @@ def test_validation_lines_in_a_corpus_that_is_read_both_ways_are_told_once(found
     (finding,) = found(
         TRAIN, [*VALID[:80], *TRAIN[:20]], tags=["<2de>"], both_directions=True, reverse_tags=["<2en>"]
     )
-    assert "stand in the corpus train too" in finding.message
+    assert "are also in the corpus train" in finding.message
 
 
 BLANKS = {

@@ -49,7 +49,7 @@ def test_documents_that_stand_in_training_are_told_with_their_places(found, ends
     assert "at least 5 of 20 passages of the set dev" in finding.message
     last = 201 if ends[0] == "jsonl" else 401
     assert finding.where.endswith(f"train.{ends[0]}:{last}")
-    assert f"dev.{ends[1]}:1 in " in finding.message
+    assert f"dev.{ends[1]}:1 as " in finding.message
 
 
 def test_a_few_of_many_are_no_fault(found):

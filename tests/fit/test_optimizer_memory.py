@@ -2,12 +2,13 @@ import pytest
 import torch
 from torch import nn
 
-from trimtab.config.optimizers import SGD, Adafactor, AdamW, AdEMAMix, Lion, Muon, StableAdamW
+from tests.optimizer_kinds import OPTIMIZERS
+from trimtab.config.optimizers import AdamW
 from trimtab.fit.optimizer_memory import kept_bytes, passing_bytes
 from trimtab.fit.shape import Weights
 from trimtab.step.optimizer.build import build_optimizer
 
-KINDS = [AdamW(), Adafactor(), StableAdamW(), Lion(), SGD(), AdEMAMix(), Muon()]
+KINDS = [kind() for kind in OPTIMIZERS]
 
 
 def model(dtype=torch.float32):

@@ -175,7 +175,7 @@ class _Watch(TrainerCallback):
         if text:
             self.guard.from_dict(json.loads(text))
         else:
-            logger.warning("no %s in %s: the guard begins anew", GUARD_FILE, saved.parent)
+            logger.warning("no %s in %s: the guard starts over", GUARD_FILE, saved.parent)
 
     def on_pre_optimizer_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any

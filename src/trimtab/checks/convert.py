@@ -99,7 +99,7 @@ def _converted(run: Description, kind: Kind) -> Conversion:
         (write_translation if is_translation else write_language_model)(draft)
     problems = _problems(draft)
     for problem in problems:
-        draft.note(f"the recipe does not load as it stands: {problem}")
+        draft.note(f"the recipe does not load unchanged: {problem}")
     unmatched = draft.unmatched()
     head = Draft(run, draft.title)
     head.say(comment=f"Made by `trimtab convert` from {run.document.path} ({kind.title}).")

@@ -45,7 +45,7 @@ class LoraAdapter(Settings):
     2312.03732): alpha is then a constant for all ranks."""
     dora: bool = False
     """Train the length of each row of a matrix apart from its direction, which the product changes (DoRA, arXiv
-    2402.09353). A step is slower, since the lengths are computed anew in each."""
+    2402.09353). A step is slower, since each computes the lengths again."""
     dropout: float = Field(default=0.0, ge=0, le=0)
     """Only 0: it makes training slower and helps little where a run is as short as it should be. Where an adapter
     overfits, train it for less time."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
@@ -168,7 +168,7 @@ class EncoderDecoderModel(ModelSettings):
                 "",
                 "an encoder without positions cannot tell the order of the words (arXiv 1706.03762, section 3.5)",
                 got="none",
-                allowed="sinusoidal, learned, rotary, rotary_qkv, t5 or shaw",
+                allowed=", ".join(get_args(EncoderPositions)),
                 fix="remove it; `decoder_positions: none` leaves them out of the decoder, which can do without",
             )
         return value

@@ -13,7 +13,7 @@ from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.freezing import patterns_of
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.modular_model import ModularModel
-from trimtab.config.optimizers import AdamW, AdEMAMix, Lion
+from trimtab.config.optimizers import kinds_where
 from trimtab.config.positions import RelativeBias, RelativeVectors, parts_of
 from trimtab.config.run import Model, Recipe
 from trimtab.config.schedules import Noam
@@ -122,12 +122,12 @@ def mup_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             allowed="no experts",
             fix="remove `experts`, or `mup_base_dim`",
         )
-    if not isinstance(step.optimizer, AdamW | AdEMAMix | Lion):
+    if not step.optimizer.follows_mup:
         yield Complaint(
             path="step.optimizer.kind",
             what="`model.mup_base_dim` scales learning rates for updates of Adam's size",
             got=step.optimizer.kind,
-            allowed="adamw, stable_adamw, ademamix or lion",
+            allowed=kinds_where(lambda each: each.follows_mup),
             fix="choose one of them, or remove `mup_base_dim`",
         )
     if isinstance(step.schedule, Noam):

@@ -47,6 +47,8 @@ class Sinusoidal:
     """Whether something is added to the scores of attention, which the kernels for packs cannot do."""
     in_graphs: ClassVar = True
     """Whether the graphs of other engines, such as ONNX Runtime, have a place for it."""
+    tells_directions: ClassVar = True
+    """Whether an encoder can tell the order of its tokens from it, not only how far they are apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,11 @@ class Learned:
     rotates: ClassVar = False
     has_bias: ClassVar = False
     in_graphs: ClassVar = True
+    tells_directions: ClassVar = True
+
+    def table(self, positions: int, dim: int, heads: int) -> tuple[int, int]:
+        """Rows and columns of its weights, in a model of these sizes."""
+        return positions, dim
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,7 @@ class Rotary:
     rotates: ClassVar = True
     has_bias: ClassVar = False
     in_graphs: ClassVar = True
+    tells_directions: ClassVar = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +108,7 @@ class RotaryValues:
     rotates: ClassVar = True
     has_bias: ClassVar = False
     in_graphs: ClassVar = False
+    tells_directions: ClassVar = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +122,7 @@ class Alibi:
     rotates: ClassVar = False
     has_bias: ClassVar = True
     in_graphs: ClassVar = False
+    tells_directions: ClassVar = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +138,11 @@ class RelativeBias:
     rotates: ClassVar = False
     has_bias: ClassVar = True
     in_graphs: ClassVar = False
+    tells_directions: ClassVar = True
+
+    def table(self, positions: int, dim: int, heads: int) -> tuple[int, int]:
+        """Rows and columns of its weights, in a model of these sizes."""
+        return self.buckets, heads
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +158,7 @@ class RelativeVectors:
     rotates: ClassVar = False
     has_bias: ClassVar = True
     in_graphs: ClassVar = False
+    tells_directions: ClassVar = True
 
     @classmethod
     def rows(cls, *, bidirectional: bool) -> int:
@@ -160,10 +176,13 @@ class NoPositions:
     rotates: ClassVar = False
     has_bias: ClassVar = False
     in_graphs: ClassVar = True
+    tells_directions: ClassVar = False
 
 
 Absolute = Sinusoidal | Learned
 Relative = Rotary | RotaryValues | Alibi | RelativeBias | RelativeVectors
+InOneTable = Learned | RelativeBias
+"""Kinds whose weights are one table of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +203,11 @@ class Combined:
     def is_trained(self) -> bool:
         """Whether either of them has weights."""
         return self.absolute.is_trained or self.relative.is_trained
+
+    @property
+    def tells_directions(self) -> bool:
+        """Whether either of them does."""
+        return self.absolute.tells_directions or self.relative.tells_directions
 
     @property
     def rotates(self) -> bool:

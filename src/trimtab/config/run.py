@@ -37,6 +37,9 @@ from trimtab.units import Duration
 Weights = Literal["raw", "ema"]
 """As they were trained, or their moving average (`step.ema`)."""
 
+POSITIONS_MULTIPLE = 64
+"""Tables of positions have a multiple of this many rows."""
+
 Model = Annotated[
     EncoderDecoderModel
     | ModularModel
@@ -203,6 +206,12 @@ class Recipe(Settings):
     def facts(self) -> TaskFacts:
         """What the task decides of the rest."""
         return facts_of(self.task)
+
+    @property
+    def max_positions(self) -> int:
+        """Rows of the tables of positions: `data.max_tokens` and the greatest `step.position_shift`, rounded up."""
+        longest = self.data.max_tokens + (self.step.position_shift or 0)
+        return -(-longest // POSITIONS_MULTIPLE) * POSITIONS_MULTIPLE
 
     @property
     def data_seed(self) -> int:

@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 
 from trimtab.config.complaint import Complaint
-from trimtab.config.optimizers import SGD, AdamW, AdEMAMix, Lion, StableAdamW
+from trimtab.config.optimizers import AdamW, kinds_where
 from trimtab.config.run import Recipe
 from trimtab.config.step import ClipAdaptive
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.config.x_transformers_model import XTransformersModel
 
-BY_ELEMENT = (AdamW, Lion, SGD, AdEMAMix)
-"""Optimizers that move each number by itself, so that a rank can move the part of a tensor that it holds."""
 WHOLE = "remove `parallel`: with `data_parallel` every process has whole tensors"
 
 
@@ -19,12 +17,12 @@ def sharding_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     if recipe.parallel.kind != "fsdp":
         return
     step, optimizer = recipe.step, recipe.step.optimizer
-    if not isinstance(optimizer, BY_ELEMENT) or isinstance(optimizer, StableAdamW):
+    if not optimizer.is_elementwise:
         yield Complaint(
             path="step.optimizer",
             what="needs whole tensors, which no process has with fsdp",
             got=optimizer.kind,
-            allowed="adamw, lion, sgd or ademamix",
+            allowed=kinds_where(lambda each: each.is_elementwise),
             fix=f"set `step.optimizer: {{kind: adamw}}`, or {WHOLE}",
         )
     elif isinstance(optimizer, AdamW) and optimizer.states != "float32":

@@ -54,8 +54,8 @@ class TaskFacts:
     """What the loss is measured in."""
     tokens: str = "tokens"
     """What `tokens` and `tokens_per_second` of the metrics count."""
-    batches: str = "packs"
-    """What a step is cut into."""
+    batches: tuple[str, str] = ("pack", "packs")
+    """What a step is cut into: one of them, and several."""
     mismatch: str = "source and target are aligned"
     """What to look for in the data where a model cannot learn it."""
     writes_text: bool = True

@@ -7,7 +7,7 @@ from trimtab.config.complaint import Complaint
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.freezing import stages_of, written
 from trimtab.config.model import EncoderDecoderModel
-from trimtab.config.optimizers import SGD, AdamW, Lion, StableAdamW
+from trimtab.config.optimizers import AdamW, kinds_where
 from trimtab.config.run import Recipe
 from trimtab.config.transformers_model import TransformersModel
 
@@ -208,16 +208,13 @@ def _unfreezing(recipe: Recipe) -> Iterator[Complaint]:
             allowed=f"less than {recipe.length}",
             fix="name the weights without `until` to freeze them for the whole run, or shorten `until`",
         )
-    counts_apart = isinstance(optimizer, Lion | SGD) or (
-        isinstance(optimizer, AdamW)
-        and not isinstance(optimizer, StableAdamW)
-        and optimizer.states == "float32"
-        and step.precision != "bf16"
+    counts_apart = optimizer.steps_by_tensor and (
+        not isinstance(optimizer, AdamW) or (optimizer.states == "float32" and step.precision != "bf16")
     )
     others = {
         "step.optimizer": (
             "" if counts_apart else optimizer.kind,
-            "adamw with float32 states and weights, lion or sgd",
+            f"{kinds_where(lambda each: each.steps_by_tensor)}; adamw with float32 states and weights",
         ),
         "step.gradients": (step.gradients if step.gradients == "released" else "", "kept"),
         "step.offload": (step.offload if step.offload != "none" else "", "none"),

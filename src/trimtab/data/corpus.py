@@ -76,22 +76,18 @@ class Corpus:
     @property
     def empty_documents(self) -> list[int]:
         """The lines, from 0, of documents without a text, which nothing is learned from; none where there are pairs."""
-        return self.pairs.empty_documents if isinstance(self.pairs, Passages | DocumentPairs) else []
+        return self.pairs.empty_documents
 
     @property
     def broken_documents(self) -> list[tuple[int, Problem]]:
         """The lines, from 1, of documents that cannot be read, with what is wrong with each; none of its pairs is
         theirs."""
-        pairs = self.pairs
-        if not isinstance(pairs, DocumentPairs):
-            return []
-        return [(number + 1, pairs.problem(number)) for number in pairs.broken.tolist()]
+        return self.pairs.broken_documents
 
     @property
     def passed_over(self) -> dict[str, int]:
         """Units of its file that are no pairs, such as those without a translation, by reason; each counted once."""
-        counts = self.pairs.passed_over if isinstance(self.pairs, table.TablePairs) else {}
-        return {reason: count for reason, count in counts.items() if count}
+        return {reason: count for reason, count in self.pairs.passed_over.items() if count}
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -143,11 +139,12 @@ class Corpus:
         return self.pairs.before(line, count)
 
     def place(self, line: int) -> str:
-        """`file:line` of a pair (of its source, where the sides have files of their own), counted from 1."""
+        """See `Pairs`."""
         return self.pairs.place(line)
 
     def line_number(self, line: int) -> int:
-        """The line of a pair in its file, counted from 1 and with the header, as an editor shows it."""
+        """The line of a pair in its file, counted from 1 and with the header, as an editor shows it; its row, where the
+        file has no lines."""
         number = self.place(line).rpartition(":")[2]
         return int(number) if number.isdecimal() else line + 1
 
@@ -165,16 +162,7 @@ class Corpus:
     def raw_text(self, line: int) -> str:
         """A line of the file as it is, both sides with a tab between them where each has a file, and bytes that are no
         UTF-8 as Python writes them; empty where the format has no lines."""
-        match self.pairs:
-            case tsv.TsvPairs(num_header_lines=header, lines=lines):
-                raw = lines[line + header]
-            case jsonl.JsonlPairs(lines=lines):
-                raw = lines[line]
-            case AlignedPairs(source=source, target=target):
-                raw = b"\t".join([source[line], target[line]])
-            case _:
-                raw = b""
-        return raw.decode("utf-8", errors="backslashreplace")
+        return self.pairs.raw(line).decode("utf-8", errors="backslashreplace")
 
     def check(self, limit: int = 1000) -> None:
         """Reads the first `limit` lines and as many spread over the rest, the last one too.

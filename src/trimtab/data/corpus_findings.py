@@ -106,8 +106,8 @@ def validation_in_training(train: Sequence[Corpus], valid: Sequence[NamedPairs])
         if share > SHARED_WARNING and shared.pair >= LEAST_SHARED:
             here, there = shared.places[0]
             yield not_held_out(
-                f"at least {shared.pair:,} of {shared.lines:,} pairs of the set {shared.valid} stand "
-                f"in the corpus {shared.train} too (bound {SHARED_WARNING:.0%}), as line {here} in line {there}",
+                f"at least {shared.pair:,} of {shared.lines:,} pairs of the set {shared.valid} are also in the corpus "
+                f"{shared.train} (limit {SHARED_WARNING:.0%}), for example line {here} as line {there}",
                 fix="remove these lines from the training data; `trimtab data inspect` counts them all",
             )
 

@@ -72,8 +72,8 @@ def _candidates(lines: Sequence[int], held: Corpus, corpus: Corpus) -> np.ndarra
 def _found(name: str, corpus: Corpus, *, shared: Mapping[int, int], read: int, held: Corpus) -> Finding:
     here, there = min(shared.items())
     return not_held_out(
-        f"at least {len(shared):,} of {read:,} passages of the set {name} are in the corpus {corpus.name} too "
-        f"(bound {SHARED_WARNING:.0%}), as {held.place(here)} in {corpus.place(there)}",
+        f"at least {len(shared):,} of {read:,} passages of the set {name} are also in the corpus {corpus.name} "
+        f"(limit {SHARED_WARNING:.0%}), for example {held.place(here)} as {corpus.place(there)}",
         fix="remove these documents from the training data, or hold out others",
         where=corpus.place(there),
     )

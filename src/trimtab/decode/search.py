@@ -49,7 +49,12 @@ class Search:
                 fix="1.0 compares averages; 0 compares sums and prefers short translations",
             )
         if self.stop not in get_args(Stop):
-            raise input_error("stop: unknown", got=repr(self.stop), allowed=" or ".join(get_args(Stop)))
+            raise input_error(
+                "stop: unknown",
+                got=repr(self.stop),
+                allowed=" or ".join(get_args(Stop)),
+                fix="use one of these, or leave it out",
+            )
         if self.no_repeat_ngram is not None and self.no_repeat_ngram < 1:
             raise input_error(
                 "no_repeat_ngram: out of range",

@@ -32,7 +32,7 @@ LEAST_VOCABULARY = 4000
 EFFECTS = {
     EXACT: "the same updates",
     ROUNDED: "other rounding: weights or moments are stored in fewer bits by chance, right on average",
-    TRAINED_OTHERWISE: "another optimizer: set its learning rate anew",
+    TRAINED_OTHERWISE: "another optimizer: tune its learning rate again",
     OTHER_DATA: "long texts are dropped, or split in language models",
     OTHER_MODEL: "another model",
 }

@@ -14,7 +14,8 @@ WORKSPACE_BYTES = 65 * MIB
 BLOCK_BYTES = 512
 """The allocator rounds each tensor up to a multiple."""
 GAP_SHARE = 0.045
-"""Of what is allocated and freed in a step, the allocator reserves so much more, since freed blocks do not fit anew."""
+"""Of what is allocated and freed in a step, the allocator reserves so much more, since freed blocks do not fit later
+requests."""
 GAP_TABLES = 2.2
 """The same, in sizes of the largest embedding table's gradient."""
 GAP_BYTES = 60 * MIB

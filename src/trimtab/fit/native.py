@@ -12,9 +12,8 @@ from trimtab.config.model import EncoderDecoderModel
 from trimtab.config.modular_model import ModularModel
 from trimtab.config.positions import (
     Combined,
+    InOneTable,
     PositionSettings,
-    RelativeBias,
-    RelativeVectors,
     RotaryValues,
     parts_of,
 )
@@ -43,9 +42,7 @@ OWNERS = {"qkv": "attention.", "out": "attention.", "up": "feed_forward.", "down
 
 def native_shape(recipe: Recipe, vocabulary: Vocabulary) -> Shape:
     """The shape of a recipe's model, its adapter included; what the recipe freezes is not trained."""
-    shape = shape_of(
-        recipe.model, vocabulary, max_tokens=recipe.data.max_tokens + (recipe.step.position_shift or 0)
-    )
+    shape = shape_of(recipe.model, vocabulary, max_tokens=recipe.max_positions)
     if recipe.adapter is not None:
         return with_adapter(shape, recipe.adapter)
     never = patterns_of(
@@ -100,7 +97,7 @@ def refuse_unplanned(model: Model) -> None:
         unplanned += [
             f"positions: {each.kind}"
             for each in parts_of(settings)
-            if isinstance(each, RelativeVectors | RotaryValues)
+            if isinstance(each, RotaryValues) or (each.is_trained and not isinstance(each, InOneTable))
         ]
     if unplanned:
         raise input_error(
@@ -305,10 +302,8 @@ def _positions(
             for each, part in ((settings.absolute, "absolute"), (settings.relative, "relative"))
         ]
         return [one for weights, _ in found for one in weights], sum(table for _, table in found)
-    if isinstance(settings, RelativeBias):
-        return [Weights(name, (settings.buckets, heads), "position")], 0
-    if settings.is_trained:
-        return [Weights(name, (positions, dim), "position")], 0
+    if isinstance(settings, InOneTable):
+        return [Weights(name, settings.table(positions, dim, heads), "position")], 0
     if settings.rotates:
         return [], positions * head_size * 4
     return [], positions * dim * 4 if settings.adds_vectors else 0

@@ -21,8 +21,6 @@ BLOCK, LEAST_NUMBERS = 128, 4096
 """Of states in 8 or 4 bits: numbers to a scale; a smaller tensor keeps states in float32 (`block_states`,
 `compact_adamw`)."""
 BITS = {"8bit": 8, "4bit": 4}
-PASSING = {"sgd": 20, "lion": 24, "adafactor": 28, "stable_adamw": 36, "ademamix": 44, "muon": 40}
-"""Bytes for each number of the largest tensor, in updates of plain tensor operations."""
 ROUNDING = 14
 """For each number of a tensor that is rounded by chance."""
 
@@ -71,8 +69,8 @@ def passing_bytes(
     largest = max((each.each for each in trained), default=0)
     if isinstance(optimizer, AdamW) and optimizer.states != "float32":
         return 0  # a kernel works in place
-    if not isinstance(optimizer, AdamW) or isinstance(optimizer, StableAdamW):
-        return (PASSING[optimizer.kind] + (8 + ROUNDING if precision == "bf16" else 0)) * largest
+    if optimizer.update_bytes:
+        return (optimizer.update_bytes + (8 + ROUNDING if precision == "bf16" else 0)) * largest
     if precision != "bf16":
         return 0  # PyTorch's fused kernel works in place
     total = sum(each.numbers for each in trained)

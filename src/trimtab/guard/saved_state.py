@@ -1,4 +1,4 @@
-"""The state of a guard as a checkpoint gives it back. Anything else is refused: a guard that silently begins anew would
+"""The state of a guard as a checkpoint gives it back. Anything else is refused: a guard that silently starts over would
 judge nothing in its first steps."""
 
 import sys
@@ -45,7 +45,7 @@ def checked_state(saved: Any, *, window: int) -> dict[str, Mapping[str, Any]]:
             "is the state of a guard with another window",
             got=f"a window of {known} steps" if "window" in state else f"{known} remembered steps",
             allowed=f"OutlierRule.window of this guard, {window}",
-            fix=f"build it as Guard(OutlierRule(window={known})), or leave out from_dict to begin anew",
+            fix=f"build it as Guard(OutlierRule(window={known})), or leave out from_dict to start over",
         )
     return parts
 

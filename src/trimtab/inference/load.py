@@ -44,7 +44,7 @@ from trimtab.model.lora import (
 )
 from trimtab.model.modular.modular import Modular
 from trimtab.model.pretrained import fill_pretrained
-from trimtab.model.text_model import POSITIONS_MULTIPLE, build_model
+from trimtab.model.text_model import build_model
 from trimtab.types import Translates
 
 
@@ -146,8 +146,9 @@ def load_modular(spec: Path | str, *, device: str | None = None) -> LoadedModula
         )
     tokenizers = load_tokenizers(run.tokenizer)
     check_tokenizers(tokenizers, run, checkpoint)
-    longest = -(-recipe.data.max_tokens // POSITIONS_MULTIPLE) * POSITIONS_MULTIPLE
-    model = Modular(recipe.model, num_ids=tokenizers.target.num_ids, max_positions=longest, seed=recipe.seed)
+    model = Modular(
+        recipe.model, num_ids=tokenizers.target.num_ids, max_positions=recipe.max_positions, seed=recipe.seed
+    )
     load_weights(model, run, chosen_weights(checkpoint, recipe), checkpoint=checkpoint)
     return LoadedModular(recipe, checkpoint, model.to(choose_device(device)).eval(), tokenizers)
 

@@ -20,8 +20,6 @@ from trimtab.model.module.seq2seq import Seq2SeqModule, forced_by
 from trimtab.model.module.x_transformers import XDecoder, XTranslator
 from trimtab.model.source_factors import FactorSize
 
-POSITIONS_MULTIPLE = 64
-
 
 @runtime_checkable
 class Vocabulary(Protocol):
@@ -149,13 +147,13 @@ def build_model(
 
 
 def _build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.device) -> Model:
-    shift = recipe.step.position_shift or 0
-    longest = -(-(recipe.data.max_tokens + shift) // POSITIONS_MULTIPLE) * POSITIONS_MULTIPLE
     if isinstance(recipe.model, TransformersModel):
-        module = module_of(recipe.model, vocabularies.target, max_positions=longest, seed=recipe.seed)
+        module = module_of(
+            recipe.model, vocabularies.target, max_positions=recipe.max_positions, seed=recipe.seed
+        )
         return with_noise_of(recipe, module).to(device)
     if isinstance(recipe.model, XTransformersModel):
-        x_model = x_model_of(recipe.model, vocabularies, max_positions=longest, seed=recipe.seed)
+        x_model = x_model_of(recipe.model, vocabularies, max_positions=recipe.max_positions, seed=recipe.seed)
         return with_noise_of(recipe, x_model).to(device)
     narrow = recipe.step.precision == "bf16"
     with drawn_on(device, narrow=narrow) if recipe.model.drawn_on_gpu else nullcontext():
@@ -163,15 +161,17 @@ def _build_model(recipe: Recipe, vocabularies: Vocabularies, *, device: torch.de
             recipe.model,
             num_ids=vocabularies.target.num_ids,
             num_source_ids=vocabularies.source.num_ids,
-            max_positions=longest,
+            max_positions=recipe.max_positions,
             seed=recipe.seed,
             factors=[FactorSize(each.name, len(each.values), each.dim) for each in vocabularies.factors],
         )
     match model:
         case EncoderDecoder():
-            model.position_shift, stacks = shift, [model.encoder, model.decoder]
+            model.position_shift = recipe.step.position_shift or 0
+            stacks = [model.encoder, model.decoder]
         case DecoderOnly():
-            model.position_shift, stacks = shift, [model.decoder]
+            model.position_shift = recipe.step.position_shift or 0
+            stacks = [model.decoder]
         case _:
             stacks = []
     for stack in stacks if recipe.step.stochastic_depth is not None else ():

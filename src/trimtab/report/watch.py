@@ -24,7 +24,7 @@ LIMITS = ServeLimits(max_body=1, max_connections=64, stop_timeout_s=1.0)
 SPACING_S = 0.1
 """The folder is not looked at more often than this, however many pages ask."""
 SHARE_OF_TIME = 0.2
-"""At most so much of the time is spent on making the page anew, so that training keeps its cores."""
+"""At most so much of the time is spent on writing the page again, so that training keeps its cores."""
 
 
 @dataclass(slots=True)

@@ -91,7 +91,7 @@ def run_backward(share: Tensor, backward: Callable[[Tensor], object] | None) -> 
             "accumulate_batches: loss_of(batch): has run its backward pass already",
             got="a loss whose graph is freed",
             allowed="a loss that accumulate_batches calls backward on",
-            fix="take `.backward()` out of loss_of, and compute the whole loss anew for each micro-batch",
+            fix="take `.backward()` out of loss_of, and compute the whole loss again for each micro-batch",
         ) from error
     if backward is not None:
         watch.refuse()

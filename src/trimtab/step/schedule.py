@@ -21,7 +21,7 @@ ONE_CYCLE_RISE = 0.3
 
 
 def rate_at(schedule: Schedule, *, step: int, length: int | float, warmup: int | float) -> float:
-    """Share of the peak rate for window number `step`, counted from 0, of a run of `length` steps.
+    """Share of the peak learning rate for window number `step`, counted from 0, of a run of `length` steps.
 
     During warmup it is (step + 1) / warmup, so that the first update already moves the weights. `length` and `warmup`
     may be fractions where they follow from epochs or minutes, and `length` may be infinite. Raises InputError for a

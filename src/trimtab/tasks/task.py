@@ -192,7 +192,7 @@ class Validation:
     scored: Callable[[Any, Any, Any, Moment], Validated]
     """`(parts, model, valid, moment)`: everything else."""
     judged_again: tuple[str, ...] = ()
-    """Codes of what `scored` finds in the model, which each validation looks for anew."""
+    """Codes of what `scored` finds in the model, which each validation looks for again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -160,8 +160,8 @@ def one_pass(
 ) -> Generator[ActivationStatistics]:
     """Looks at the one forward pass that is made while it is open; the numbers are there afterwards.
 
-    Compiled blocks must not be looked at: they would be compiled anew, with the hooks. An evaluation has none, since on
-    a GPU it runs a copy.
+    Compiled blocks must not be looked at: they would be compiled again, with the hooks. An evaluation has none, since
+    on a GPU it runs a copy.
     """
     tokens, blocks = model.tokens_read(batch), blocks_of(model)
     maps = {

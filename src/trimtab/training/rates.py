@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from trimtab.config.optimizers import Adafactor, AdamW
 from trimtab.config.step import Noam
 from trimtab.finding import Finding
 from trimtab.run_findings.preflight import PEAK_RATE_OUT_OF_RANGE, RATE_RISES_AGAIN
@@ -24,7 +23,7 @@ JUMP = 1.5
 def peak_out_of_range(parts: Checked) -> Iterator[Finding]:
     """A peak rate that is far from any usual one, mostly a rate of one schedule written for another; one finding for
     each multiplier that makes it so."""
-    if isinstance(parts.recipe.step.optimizer, AdamW | Adafactor):
+    if parts.recipe.step.optimizer.has_rates_of_adam:
         lowest = LOWEST_WARM if parts.recipe.begins_trained else LOWEST
         groups = roles_by_multiplier(parts.learning_rate.multipliers, role_of=parts.model.role_of)
         for multiplier, roles in groups.items():

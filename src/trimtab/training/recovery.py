@@ -59,5 +59,5 @@ def out_of_memory(error: Exception, *, step: int, planned: str = "") -> str:
         "  why     the largest batch fitted before the first step, so something else has taken the memory since: an "
         "evaluation, or another process\n"
         "  fix     free it, or lower evaluate.beam; then continue with --resume: the last checkpoint holds"
-        + (f"\n          or start anew: {planned}" if planned else "")
+        + (f"\n          or start over: {planned}" if planned else "")
     )

@@ -65,7 +65,8 @@ class NoiseScale:
     tokens_per_step: int
     targets: str
     """What is counted: target tokens, examples."""
-    optimizer: str
+    is_scale_invariant: bool
+    """Of the optimizer's updates."""
     learning_rate: float
     measured: tuple[Norms, ...]
 
@@ -83,7 +84,7 @@ class NoiseScale:
         """The learning rate for steps of another size: by the square root of the ratio where an optimizer divides by
         the gradient's size (Malladi et al., arXiv 2205.10287), in proportion for SGD (Goyal et al., 1706.02677)."""
         ratio = tokens_per_step / self.tokens_per_step
-        return self.learning_rate * (ratio if self.optimizer == "sgd" else math.sqrt(ratio))
+        return self.learning_rate * (math.sqrt(ratio) if self.is_scale_invariant else ratio)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; what is infinite is null."""
@@ -104,7 +105,7 @@ class NoiseScale:
             "times_the_steps": plain(self.more_steps),
             "learning_rate": self.learning_rate,
             "learning_rate_at_noise_scale": self.rate_at(self.noise_scale) if known else None,
-            "rule": "linear" if self.optimizer == "sgd" else "square root",
+            "rule": "square root" if self.is_scale_invariant else "linear",
             "steps_measured": len(self.measured),
             "micro_batches": sum(len(each.parts) for each in self.measured),
         }
@@ -184,7 +185,7 @@ def measured_scale(trial: Trial, *, steps: int, progress: Progress) -> NoiseScal
         signal=signal,
         tokens_per_step=step.tokens_per_step,
         targets=recipe.facts.targets,
-        optimizer=step.optimizer.kind,
+        is_scale_invariant=step.optimizer.is_scale_invariant,
         learning_rate=step.optimizer.learning_rate,
         measured=tuple(found),
     )
@@ -271,7 +272,7 @@ def advice(found: NoiseScale) -> list[str]:
         lines.append("Larger steps would save time where they run in parallel, at nearly the same cost.")
     else:
         lines.append("That is near the noise scale, which balances tokens and steps.")
-    rule = "in proportion to" if found.optimizer == "sgd" else "with the square root of"
+    rule = "with the square root of" if found.is_scale_invariant else "in proportion to"
     other = _round_size(found.noise_scale)
     lines.append(
         f"If you change step.tokens_per_step, change the learning rate {rule} it: {found.rate_at(other):.2g} at "

@@ -81,7 +81,7 @@ def _joined(
     pairs: Counter[tuple[str, str]],
     where: Mapping[tuple[str, str], set[int]],
 ) -> set[tuple[str, str]]:
-    """Joins a pair in one word and counts its pairs anew; the pairs that became more."""
+    """Joins a pair in one word and counts its pairs again; the pairs that became more frequent."""
     before = [*pairwise(word)]
     place = 0
     while place < len(word) - 1:

@@ -88,7 +88,7 @@ class Vocabulary(Protocol):
         ...
 
     def trimmed(self, kept: Sequence[int]) -> "Vocabulary":
-        """Only these ids, counted anew in this order."""
+        """Only these ids, renumbered in this order."""
         ...
 
     def extended(self, texts: Sequence[Text], number: int) -> "tuple[Vocabulary, VocabularyChange]":

@@ -10,7 +10,8 @@ def texts(path, unit="u"):
     def read(element):
         return text_in(element, native=frozenset({"ph"})) if name_of(element) == unit else None
 
-    return units(path, starts=lambda element: None, read=read, kind="a test")
+    found = units(path, starts=lambda element: None, read=read, kind="a test")
+    return (text for _, text in found)
 
 
 def test_the_text_is_that_between_native_codes_in_any_namespace(tmp_path):

@@ -125,7 +125,7 @@ def test_recipes_name_both(tmp_path):
     corpora = open_corpora(configs, root=tmp_path, cache=tmp_path / "cache")
     assert [len(corpus) for corpus in corpora] == [4, 4, 4]
     assert corpora[0].pair(0) == corpora[1].pair(0)[::-1] == corpora[2].pair(0)
-    assert corpora[2].place(1) == f"{tmp_path / 'set'}:2"
+    assert corpora[2].place(1) == f"{tmp_path / 'set'}, row 2"
 
 
 def test_a_row_without_text_is_named(tmp_path):

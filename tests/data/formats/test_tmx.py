@@ -92,7 +92,7 @@ def test_a_recipe_names_it_as_any_file_of_pairs(tmp_path):
         TrainCorpus(pairs="m.tmx", source="en", target="de"), root=tmp_path, cache=tmp_path / "cache"
     )
     assert (corpus.name, len(corpus), corpus.pair(0)) == ("m", 2, ("one", "eins"))
-    assert corpus.place(1) == f"{tmp_path}/m.tmx:2"
+    assert corpus.place(1) == f"{tmp_path}/m.tmx:3"
 
 
 def test_what_is_wrong_is_said_with_what_is_there(tmp_path):

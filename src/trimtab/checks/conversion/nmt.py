@@ -284,8 +284,7 @@ def _write_tokenizer(draft: Draft, files: list[str]) -> None:
         draft.key(name)
     listed = f" ({', '.join(dict.fromkeys(names))})" if names else ""
     draft.note(
-        f"the list of words or pieces there{listed} is none that a recipe can use: a tokenizer is trained anew, on "
-        "plain text"
+        f"a recipe cannot use the list of words or pieces there{listed}; trimtab trains a new tokenizer on plain text"
     )
 
 

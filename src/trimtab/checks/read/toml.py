@@ -21,7 +21,7 @@ def read_toml(path: str, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except ValueError as error:  # not TOML, or a number of too many digits
-        raise input_error(f"{path}: not TOML", got=str(error)[:200], where=path) from None
+        raise input_error(f"{path}: not valid TOML", got=str(error)[:200], where=path) from None
     except RecursionError:
         raise input_error(
             f"{path}: nested too deeply",

@@ -48,7 +48,7 @@ _NAMES: Final = (
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """A seed that is a number of its own, in the loop over epochs or batches; a loop over folds or runs makes its
-    model anew."""
+    model again."""
     flow = flow_of(run.document)
     for loop in training_loops(flow):
         path = loop.backward.path

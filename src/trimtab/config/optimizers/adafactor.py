@@ -4,11 +4,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from trimtab.config.optimizers.base import OptimizerSettings
 from trimtab.config.optimizers.multipliers import LearningRateMultipliers
-from trimtab.config.settings import Settings
 
 
-class Adafactor(Settings):
+class Adafactor(OptimizerSettings):
     """Adafactor (arXiv 1804.04235) with an external learning rate: factored second moments, no first moment."""
 
     kind: Literal["adafactor"] = "adafactor"
@@ -25,4 +25,9 @@ class Adafactor(Settings):
     learning_rate_multipliers: LearningRateMultipliers = LearningRateMultipliers.defaults()
     """Different learning rates for embeddings, hidden matrices, the output or vectors; by default all are equal."""
     moments: ClassVar[int] = 0
-    """Minimum number of state tensors per weight, each of the weight's size."""
+    update_bytes: ClassVar[int] = 28
+    is_elementwise: ClassVar[bool] = False
+    is_scale_invariant: ClassVar[bool] = True
+    has_rates_of_adam: ClassVar[bool] = True
+    follows_mup: ClassVar[bool] = False
+    steps_by_tensor: ClassVar[bool] = False

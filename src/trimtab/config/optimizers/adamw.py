@@ -4,11 +4,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from trimtab.config.optimizers.base import OptimizerSettings
 from trimtab.config.optimizers.multipliers import LearningRateMultipliers
-from trimtab.config.settings import Settings
 
 
-class AdamW(Settings):
+class AdamW(OptimizerSettings):
     """AdamW (arXiv 1711.05101), without decay on biases, norms and embeddings."""
 
     kind: Literal["adamw"] = "adamw"
@@ -30,7 +30,12 @@ class AdamW(Settings):
     learning_rate_multipliers: LearningRateMultipliers = LearningRateMultipliers.defaults()
     """Different learning rates for embeddings, hidden matrices, the output or vectors; by default all are equal."""
     moments: ClassVar[int] = 2
-    """Minimum number of state tensors per weight, each of the weight's size."""
+    update_bytes: ClassVar[int] = 0
+    is_elementwise: ClassVar[bool] = True
+    is_scale_invariant: ClassVar[bool] = True
+    has_rates_of_adam: ClassVar[bool] = True
+    follows_mup: ClassVar[bool] = True
+    steps_by_tensor: ClassVar[bool] = True
 
     @model_validator(mode="after")
     def _betas_below_one(self) -> "AdamW":
@@ -44,3 +49,6 @@ class StableAdamW(AdamW):
     update clipping in AdamW (arXiv 2304.13013, algorithm 2)."""
 
     kind: Literal["stable_adamw"] = "stable_adamw"  # type: ignore[assignment]
+    update_bytes: ClassVar[int] = 36
+    is_elementwise: ClassVar[bool] = False
+    steps_by_tensor: ClassVar[bool] = False

@@ -4,11 +4,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from trimtab.config.optimizers.base import OptimizerSettings
 from trimtab.config.optimizers.multipliers import LearningRateMultipliers
-from trimtab.config.settings import Settings
 
 
-class AdEMAMix(Settings):
+class AdEMAMix(OptimizerSettings):
     """AdamW with a second momentum that averages over some ten thousand gradients (arXiv 2409.03137, algorithm 1), for
     long runs in which old gradients remain useful. Its state is half as large again as that of AdamW."""
 
@@ -29,7 +29,12 @@ class AdEMAMix(Settings):
     learning_rate_multipliers: LearningRateMultipliers = LearningRateMultipliers.defaults()
     """Different learning rates for embeddings, hidden matrices, the output or vectors; by default all are equal."""
     moments: ClassVar[int] = 3
-    """Minimum number of state tensors per weight, each of the weight's size."""
+    update_bytes: ClassVar[int] = 44
+    is_elementwise: ClassVar[bool] = True
+    is_scale_invariant: ClassVar[bool] = True
+    has_rates_of_adam: ClassVar[bool] = True
+    follows_mup: ClassVar[bool] = True
+    steps_by_tensor: ClassVar[bool] = False
 
     @model_validator(mode="after")
     def _betas_between_zero_and_one(self) -> "AdEMAMix":

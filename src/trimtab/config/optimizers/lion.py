@@ -4,11 +4,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from trimtab.config.optimizers.base import OptimizerSettings
 from trimtab.config.optimizers.multipliers import LearningRateMultipliers
-from trimtab.config.settings import Settings
 
 
-class Lion(Settings):
+class Lion(OptimizerSettings):
     """Moves every weight by the same amount, in the direction of the sign of its momentum (arXiv 2302.06675, algorithm
     2); it needs a learning rate 3 to 10 times lower than AdamW and a weight decay that many times higher (section
     5)."""
@@ -23,7 +23,12 @@ class Lion(Settings):
     learning_rate_multipliers: LearningRateMultipliers = LearningRateMultipliers.defaults()
     """Different learning rates for embeddings, hidden matrices, the output or vectors; by default all are equal."""
     moments: ClassVar[int] = 1
-    """Minimum number of state tensors per weight, each of the weight's size."""
+    update_bytes: ClassVar[int] = 24
+    is_elementwise: ClassVar[bool] = True
+    is_scale_invariant: ClassVar[bool] = True
+    has_rates_of_adam: ClassVar[bool] = False
+    follows_mup: ClassVar[bool] = True
+    steps_by_tensor: ClassVar[bool] = True
 
     @model_validator(mode="after")
     def _betas_below_one(self) -> "Lion":

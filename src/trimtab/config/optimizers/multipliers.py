@@ -27,7 +27,7 @@ class LearningRateMultipliers(Settings):
     """Gains of norms, and biases; of DoRA, the lengths of rows."""
     lora_b: float = Field(default=1.0, ge=1e-4, le=1e4)
     """The second matrices of an adapter, which begin at zero. LoRA+ (arXiv 2402.12354) lets them learn faster, its
-    default being 16; choose the learning rate anew then."""
+    default being 16; then choose the learning rate again."""
     layer_decay: float = Field(default=1.0, gt=0, le=1)
     """Factor from each layer to the one below it, beside that of the role: the last layer of a stack has 1, the one
     before it this, and so on; embeddings have that of a layer below the first. 0.75 to 0.95 is usual for fine-tuning

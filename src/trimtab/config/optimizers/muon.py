@@ -4,11 +4,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from trimtab.config.optimizers.base import OptimizerSettings
 from trimtab.config.optimizers.multipliers import LearningRateMultipliers
-from trimtab.config.settings import Settings
 
 
-class Muon(Settings):
+class Muon(OptimizerSettings):
     """Momentum whose singular values are all made about equal, for the matrices of linear layers (Jordan et al. 2024,
     kellerjordan.github.io/posts/muon); embeddings, the output, norms and biases are updated by AdamW. Updates of a
     matrix are scaled to the size of AdamW's, so that its learning rates suit (arXiv 2502.16982, section 2.2)."""
@@ -31,7 +31,12 @@ class Muon(Settings):
     learning_rate_multipliers: LearningRateMultipliers = LearningRateMultipliers.defaults()
     """Different learning rates for embeddings, hidden matrices, the output or vectors; by default all are equal."""
     moments: ClassVar[int] = 1
-    """Minimum number of state tensors per weight, each of the weight's size."""
+    update_bytes: ClassVar[int] = 40
+    is_elementwise: ClassVar[bool] = False
+    is_scale_invariant: ClassVar[bool] = True
+    has_rates_of_adam: ClassVar[bool] = True
+    follows_mup: ClassVar[bool] = False
+    steps_by_tensor: ClassVar[bool] = False
 
     @model_validator(mode="after")
     def _betas_between_zero_and_one(self) -> "Muon":

@@ -4,11 +4,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from trimtab.config.optimizers.base import OptimizerSettings
 from trimtab.config.optimizers.multipliers import LearningRateMultipliers
-from trimtab.config.settings import Settings
 
 
-class SGD(Settings):
+class SGD(OptimizerSettings):
     """Stochastic gradient descent with momentum."""
 
     kind: Literal["sgd"] = "sgd"
@@ -23,4 +23,9 @@ class SGD(Settings):
     learning_rate_multipliers: LearningRateMultipliers = LearningRateMultipliers.defaults()
     """Different learning rates for embeddings, hidden matrices, the output or vectors; by default all are equal."""
     moments: ClassVar[int] = 1
-    """Minimum number of state tensors per weight, each of the weight's size."""
+    update_bytes: ClassVar[int] = 20
+    is_elementwise: ClassVar[bool] = True
+    is_scale_invariant: ClassVar[bool] = False
+    has_rates_of_adam: ClassVar[bool] = False
+    follows_mup: ClassVar[bool] = False
+    steps_by_tensor: ClassVar[bool] = True

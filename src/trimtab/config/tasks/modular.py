@@ -7,7 +7,7 @@ from trimtab.config.freezing import stages_of
 from trimtab.config.modular_data import trained_directions
 from trimtab.config.modular_model import ModularModel
 from trimtab.config.nearest import did_you_mean, nearest_words
-from trimtab.config.optimizers import SGD, AdamW, Lion, StableAdamW
+from trimtab.config.optimizers import AdamW, kinds_where
 from trimtab.config.parallel import ByDirection
 from trimtab.config.placement import placement_problems
 from trimtab.config.run import Recipe
@@ -235,8 +235,9 @@ def _placed(recipe: Recipe, model: ModularModel) -> Iterator[Complaint]:
         "remove it, or `parallel`: with `data_parallel` every process trains all components",
     )
     optimizer = step.optimizer
-    if not isinstance(optimizer, AdamW | Lion | SGD) or isinstance(optimizer, StableAdamW):
-        got, allowed = optimizer.kind, "adamw, lion or sgd"
+    if not (optimizer.is_elementwise and optimizer.steps_by_tensor):
+        got = optimizer.kind
+        allowed = kinds_where(lambda each: each.is_elementwise and each.steps_by_tensor)
         yield Complaint(path="step.optimizer", what=NEEDS_ALL, got=got, allowed=allowed, fix=ADAMW)
     elif isinstance(optimizer, AdamW) and optimizer.states != "float32":
         yield Complaint(

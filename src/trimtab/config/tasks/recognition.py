@@ -117,7 +117,7 @@ def _patches(recipe: "Recipe") -> Iterator[Complaint]:
     if images.fit == "height" and images.size % height:
         yield Complaint(
             path="model.patch",
-            what="the height of the images is no multiple of that of a patch",
+            what="the height of the images is not a multiple of the patch height",
             got=f"patches {height} pixels high, with data.images.size {images.size}",
             allowed=", ".join(str(side) for side in (2, 4, 8, 16, 32, 64) if images.size % side == 0),
             fix=f"set `model.patch: [{images.size & -images.size}, {model.patch[1]}]`, or `data.images.size` to "
@@ -180,7 +180,7 @@ FACTS = TaskFacts(
     each_target="a character",
     loss_unit="nats per character",
     tokens="characters",
-    batches="batches",
+    batches=("batch", "batches"),
     mismatch="each image shows its text, not mirrored or rotated, and large enough to be read",
     writes_text=False,
     command="trimtab recognise",

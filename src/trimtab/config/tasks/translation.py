@@ -61,7 +61,7 @@ def _of_pretrained(recipe: "Recipe") -> Iterator[Complaint]:
     if model.kind != "transformers":
         yield Complaint(
             path="data.tokenizer.kind",
-            what="the sides of a pretrained vocabulary are known with the pretrained model alone",
+            what="source and target of a pretrained vocabulary are known only with the pretrained model",
             got=f"pretrained, with `model.kind: {model.kind}`",
             allowed="sentencepiece, byte_level_bpe or superbpe",
             fix="set `data.tokenizer.kind: sentencepiece`, or `model: {kind: pretrained, path: ...}`",

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
+from trimtab.data.formats.pairs import PlainPairs
 from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import input_error
 
 
 @dataclass(frozen=True, slots=True)
-class AlignedPairs:
+class AlignedPairs(PlainPairs):
     """The pairs of two files of equally many lines."""
 
     source: Lines
@@ -39,9 +40,9 @@ class AlignedPairs:
         """What `pair` gives for each of these lines, in their order, read many at a time."""
         return zip(texts_of(self.source, lines), texts_of(self.target, lines), strict=True)
 
-    def before(self, line: int, count: int) -> list[tuple[str, str]]:
-        """None: the lines are no documents."""
-        return []
+    def raw(self, line: int) -> bytes:
+        """Both lines."""
+        return b"\t".join([self.source[line], self.target[line]])
 
     def place(self, line: int) -> str:
         """See `Pairs`."""

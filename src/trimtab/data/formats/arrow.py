@@ -25,13 +25,16 @@ class Rows:
     """The files of a table, and how to read columns of them."""
 
     files: tuple[Path, ...]
-    read: Callable[[tuple[str, str]], Iterator[tuple[Any, Any]]]
-    """Values of two columns, row by row; InputError for a column that is not there, for a file that is damaged, and
-    where the library that reads it is not installed."""
+    read: Callable[[tuple[str, str]], Iterator[tuple[Any, ...]]]
+    """Values of two columns, row by row, and after them the line of the file, from 1, where the rows have lines;
+    InputError for a column that is not there, for a file that is damaged, and where the library that reads it is not
+    installed."""
     how: tuple[str, ...] = ()
     """What else the rows follow from."""
     passed_over: Counter[str] = field(default_factory=Counter)
     """How many units `read` has left out, by reason."""
+    have_lines: bool = False
+    """Whether `read` gives the line where each row begins in its file."""
 
 
 def parquet_rows(path: Path) -> Rows:

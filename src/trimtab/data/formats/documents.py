@@ -12,7 +12,7 @@ import numpy as np
 
 from trimtab.data.cache import committed, writable_folder
 from trimtab.data.formats.json_line import field_at, field_paths, has_half_character, read_json
-from trimtab.data.formats.pairs import field_names
+from trimtab.data.formats.pairs import PlainPairs, field_names
 from trimtab.data.formats.text import text_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import InputError, Problem, input_error
@@ -29,7 +29,7 @@ Sentences = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentPairs:
+class DocumentPairs(PlainPairs):
     """The sentence pairs of all documents, numbered through; each knows those before it in its document."""
 
     lines: Lines
@@ -54,6 +54,11 @@ class DocumentPairs:
     def empty_documents(self) -> list[int]:
         """The lines, from 0, of documents without a sentence, blank lines too."""
         return np.setdiff1d(np.flatnonzero(np.diff(self.first) == 0), self.broken).tolist()
+
+    @property
+    def broken_documents(self) -> list[tuple[int, Problem]]:
+        """See `Pairs`; none of the pairs is of one of these."""
+        return [(number + 1, self.problem(number)) for number in self.broken.tolist()]
 
     def problem(self, number: int) -> Problem:
         """What is wrong with a broken document."""

@@ -11,7 +11,7 @@ from trimtab.data.formats.pairs import Pairs
 from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.data.source_factors import SEPARATOR, misaligned, with_factors
-from trimtab.errors import input_error
+from trimtab.errors import Problem, input_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,25 @@ class FactoredPairs:
     def place(self, line: int) -> str:
         """See `Pairs`."""
         return self.pairs.place(line)
+
+    def raw(self, line: int) -> bytes:
+        """See `Pairs`."""
+        return self.pairs.raw(line)
+
+    @property
+    def passed_over(self) -> Mapping[str, int]:
+        """See `Pairs`."""
+        return self.pairs.passed_over
+
+    @property
+    def empty_documents(self) -> list[int]:
+        """See `Pairs`."""
+        return self.pairs.empty_documents
+
+    @property
+    def broken_documents(self) -> list[tuple[int, Problem]]:
+        """See `Pairs`."""
+        return self.pairs.broken_documents
 
     def _joined(self, line: int, pair: tuple[str, str], columns: Sequence[str]) -> tuple[str, str]:
         source, target = pair

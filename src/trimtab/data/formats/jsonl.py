@@ -13,7 +13,7 @@ import numpy as np
 from trimtab.data.formats.chat import chat_field, chat_text
 from trimtab.data.formats.json_line import FIELD, field_at, field_paths, has_half_character, read_json
 from trimtab.data.formats.not_text import advice_for
-from trimtab.data.formats.pairs import PairFile, field_names
+from trimtab.data.formats.pairs import PairFile, PlainPairs, field_names
 from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import InputError, input_error
@@ -22,7 +22,7 @@ _REPAIR = "repair or remove the line"
 
 
 @dataclass(frozen=True, slots=True)
-class JsonlPairs:
+class JsonlPairs(PlainPairs):
     """The pairs of two fields."""
 
     lines: Lines
@@ -50,9 +50,9 @@ class JsonlPairs:
         """What `pair` gives for each of these lines, in their order, read many at a time."""
         return map(self._fields, lines, texts_of(self.lines, lines))
 
-    def before(self, line: int, count: int) -> list[tuple[str, str]]:
-        """None: the lines are no documents."""
-        return []
+    def raw(self, line: int) -> bytes:
+        """The line with all its fields."""
+        return self.lines[line]
 
     def place(self, line: int) -> str:
         """See `Pairs`."""

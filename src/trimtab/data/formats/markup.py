@@ -1,6 +1,7 @@
 """Files of translators in XML, read unit by unit: what TMX and XLIFF have in common."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import TypeVar
 from xml.etree import ElementTree
@@ -11,31 +12,34 @@ from trimtab.errors import InputError, input_error
 
 Element = ElementTree.Element
 Read = TypeVar("Read")
+_PART_BYTES = 2**16
+"""Of a line, what is parsed at a time."""
 
 
 def units(
     path: Path, *, starts: Callable[[Element], None], read: Callable[[Element], Read | None], kind: str
-) -> Iterator[Read]:
-    """What `read` makes of each element at its end, where it makes something of it; `starts` sees each at its start.
+) -> Iterator[tuple[int, Read]]:
+    """What `read` makes of each element at its end, where it makes something of it, with the line of the file, from 1,
+    on which the element begins; `starts` sees each at its start.
 
     An element that was read is forgotten, and so is what comes before it in its parent: memory holds one unit, however
     long the file. Raises InputError, with line and column, if the file (plain, .gz, .xz, .zst) is no XML; entities
     that swell are refused by the parser.
     """
-    inside: list[Element] = []
+    inside: list[tuple[int, Element]] = []
     with open_input(path) as file, unpacked(file, path=path) as content:  # type: ignore[arg-type]
         try:
-            for event, element in ElementTree.iterparse(content, events=("start", "end")):
+            for line, event, element in _events(content):
                 if event == "start":
                     starts(element)
-                    inside.append(element)
+                    inside.append((line, element))
                     continue
-                inside.pop()
+                began, _ = inside.pop()
                 found = read(element)
                 if found is not None:
-                    yield found
+                    yield began, found
                     if inside:
-                        inside[-1].clear()
+                        inside[-1][1].clear()
         except ElementTree.ParseError as error:
             line, column = error.position
             raise input_error(
@@ -45,6 +49,21 @@ def units(
                 fix="export it again, or repair the line",
                 where=f"{path}:{line}:{column + 1}",
             ) from None
+
+
+def _events(content: BufferedReader) -> Iterator[tuple[int, str, Element]]:
+    """Starts and ends of elements with the line, from 1, that ends what starts them. Each line is parsed as it is read,
+    since the parser does not say where an element is."""
+    parser = ElementTree.XMLPullParser(("start", "end"))
+    flush = getattr(parser, "flush", lambda: None)  # where it is missing, expat does not wait for more
+    number = 1
+    while part := content.readline(_PART_BYTES):
+        parser.feed(part)
+        flush()
+        yield from ((number, *event) for event in parser.read_events())
+        number += part.endswith(b"\n")
+    parser.close()
+    yield from ((number, *event) for event in parser.read_events())
 
 
 def text_in(element: Element, *, native: frozenset[str]) -> str:

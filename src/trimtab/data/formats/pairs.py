@@ -1,13 +1,13 @@
 """What every format of a corpus gives: pairs of strings by number, read in place."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from trimtab.errors import input_error
+from trimtab.errors import Problem, input_error
 
 
 @runtime_checkable
@@ -46,8 +46,58 @@ class Pairs(Protocol):
         ...
 
     def place(self, line: int) -> str:
-        """`file:line` of a pair (of its source, where the sides have files of their own), counted from 1."""
+        """`file:line` of a pair (of its source, where the sides have files of their own), counted from 1, as an editor
+        shows it; `file, row N` where the file has no lines."""
         ...
+
+    def raw(self, line: int) -> bytes:
+        """The line of the file that holds a pair, as it is, both sides with a tab between them where each has a file;
+        empty where the format has no lines."""
+        ...
+
+    @property
+    def passed_over(self) -> Mapping[str, int]:
+        """Units of the file that are no pairs, such as those without a translation, by reason."""
+        ...
+
+    @property
+    def empty_documents(self) -> list[int]:
+        """The lines, from 0, of documents without a text, which nothing is learned from."""
+        ...
+
+    @property
+    def broken_documents(self) -> list[tuple[int, Problem]]:
+        """The lines, from 1, of documents that cannot be read, with what is wrong with each."""
+        ...
+
+
+class PlainPairs:
+    """The base of formats: what those give that have no documents, pass nothing over and keep no lines."""
+
+    __slots__ = ()
+
+    def before(self, line: int, count: int) -> list[tuple[str, str]]:
+        """None: the lines are no documents."""
+        return []
+
+    def raw(self, line: int) -> bytes:
+        """Empty: the file has no lines."""
+        return b""
+
+    @property
+    def passed_over(self) -> Mapping[str, int]:
+        """Nothing."""
+        return {}
+
+    @property
+    def empty_documents(self) -> list[int]:
+        """None."""
+        return []
+
+    @property
+    def broken_documents(self) -> list[tuple[int, Problem]]:
+        """None."""
+        return []
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from trimtab.data.cache import committed, writable_folder
+from trimtab.data.formats.pairs import PlainPairs
 from trimtab.data.formats.passage import Passage
 from trimtab.data.lines import Lines
 
@@ -45,7 +46,7 @@ class ReadsDocuments(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Passages:
+class Passages(PlainPairs):
     """The passages of all documents of a file; holds no text, and may be pickled."""
 
     documents: ReadsDocuments
@@ -85,10 +86,6 @@ class Passages:
     def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
         """What `pair` gives for each of these passages, in their order."""
         return map(self.pair, lines)
-
-    def before(self, line: int, count: int) -> list[tuple[str, str]]:
-        """None: a passage brings its own context."""
-        return []
 
     def num_bytes(self, line: int) -> int:
         """Bytes of a passage; nothing of it is read."""

@@ -26,7 +26,7 @@ _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f
 _CHARSET = re.compile(rb"charset=([A-Za-z0-9._:-]+)")
 _SIDES = ("msgid", "msgstr")
 _STATES = ("translated", "fuzzy")
-_LAYOUT = "po 1"
+_LAYOUT = "po 2"
 """Another way to read the files needs another word here."""
 
 
@@ -57,7 +57,7 @@ def open_po(
 
     passed_over: Counter[str] = Counter()
 
-    def read(columns: tuple[str, str]) -> Iterator[tuple[Any, Any]]:
+    def read(columns: tuple[str, str]) -> Iterator[tuple[Any, ...]]:
         charset = "utf-8"
         for entry in _entries(path):
             if entry.is_header:
@@ -69,9 +69,10 @@ def open_po(
             elif ("fuzzy" if entry.is_fuzzy else "translated") not in (states or _STATES[:1]):
                 passed_over[OTHER_STATE] += 1
             else:
-                yield from (pair if columns[0] == "msgid" else pair[::-1] for pair in pairs)
+                for pair in pairs:
+                    yield (*(pair if columns[0] == "msgid" else pair[::-1]), entry.line)
 
-    rows = Rows((path,), read, (_LAYOUT, *states), passed_over)
+    rows = Rows((path,), read, (_LAYOUT, *states), passed_over, have_lines=True)
     return open_rows(rows, path, (sides[0], sides[1]), cache)
 
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trimtab.data.formats.pairs import Pairs
+from trimtab.data.formats.pairs import Pairs, PlainPairs
 
 
 @dataclass(frozen=True, slots=True)
-class ReversedPairs:
-    """Pairs whose target is the source; the files and their index are those of `pairs`."""
+class ReversedPairs(PlainPairs):
+    """Pairs whose target is the source; the files and their index are those of `pairs`, with which what is passed over
+    and what is broken is counted."""
 
     pairs: Pairs
 
@@ -43,6 +44,10 @@ class ReversedPairs:
     def place(self, line: int) -> str:
         """As read the other way."""
         return self.pairs.place(line)
+
+    def raw(self, line: int) -> bytes:
+        """As read the other way."""
+        return self.pairs.raw(line)
 
     def before(self, line: int, count: int) -> list[tuple[str, str]]:
         """Target and source of those before a line in its document; none where there are no documents."""

@@ -7,6 +7,7 @@ a row of a compressed column would unpack thousands of others, and the memory st
 import hashlib
 import json
 import os
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 
 from trimtab.data.cache import committed, writable_folder
 from trimtab.data.formats.arrow import Rows, dataset_rows, parquet_rows
-from trimtab.data.formats.pairs import PairFile
+from trimtab.data.formats.pairs import PairFile, PlainPairs
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import input_error
 
@@ -25,7 +26,7 @@ _LAYOUT = "trimtab table 1"
 
 
 @dataclass(frozen=True, slots=True)
-class TablePairs:
+class TablePairs(PlainPairs):
     """The pairs of two columns."""
 
     path: Path
@@ -34,6 +35,8 @@ class TablePairs:
     fingerprint: str
     passed_over: Mapping[str, int] = field(default_factory=dict)
     """Units of the file that are no pairs, such as those without a translation, by reason."""
+    line_numbers: Path | None = None
+    """Holds the line of each row in its file, 8 bytes a row; None where rows have no lines."""
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -55,13 +58,12 @@ class TablePairs:
         """What `pair` gives for each of these rows, in their order, read many at a time."""
         return ((source, target) for source, target in map(json.loads, self.lines.several(lines)))
 
-    def before(self, line: int, count: int) -> list[tuple[str, str]]:
-        """None: the lines are no documents."""
-        return []
-
     def place(self, line: int) -> str:
         """See `Pairs`."""
-        return f"{self.path}:{line + 1}"
+        if self.line_numbers is None:
+            return f"{self.path}, row {line + 1}"
+        (number,) = np.fromfile(self.line_numbers, dtype="<i8", count=1, offset=8 * line)
+        return f"{self.path}:{number}"
 
 
 def open_parquet(path: Path, *, source: str | int, target: str | int, cache: Path) -> TablePairs:
@@ -87,19 +89,30 @@ def open_rows(rows: Rows, path: Path, columns: tuple[str, str], cache: Path) -> 
         spooled = writable_folder(cache) / f"{key}.jsonl"
     if not spooled.exists():
         with committed(spooled, follows_from_name=True) as file:
+            numbers = array("q")
             for row in _checked(rows.read(columns), path, columns):
-                file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
-            # Before the rows get their name, so that none are found without it.
+                file.write(json.dumps(row[:2], ensure_ascii=False).encode() + b"\n")
+                numbers.extend(row[2:])
+            # Before the rows get their name, so that none are found without them.
             with committed(_counts_of(spooled), follows_from_name=True) as counts:
                 counts.write(json.dumps(rows.passed_over).encode())
+            if rows.have_lines:
+                with committed(_line_numbers_of(spooled), follows_from_name=True) as beside:
+                    beside.write(np.asarray(numbers, dtype="<i8").tobytes())
     lines = open_lines(spooled, cache=spooled.parent)
     digest = hashlib.sha256(f"table {lines.fingerprint}".encode()).hexdigest()
-    return TablePairs(path, lines, digest, _stored_counts(_counts_of(spooled)))
+    numbers_of = _line_numbers_of(spooled) if rows.have_lines else None
+    return TablePairs(path, lines, digest, _stored_counts(_counts_of(spooled)), numbers_of)
 
 
 def _counts_of(spooled: Path) -> Path:
     """Where it is kept what was passed over."""
     return spooled.with_suffix(".counts.json")
+
+
+def _line_numbers_of(spooled: Path) -> Path:
+    """Where the lines of the rows are kept."""
+    return spooled.with_suffix(".line_numbers")
 
 
 def _stored_counts(path: Path) -> dict[str, int]:
@@ -112,17 +125,17 @@ def _stored_counts(path: Path) -> dict[str, int]:
 
 
 def _checked(
-    rows: Iterable[tuple[Any, Any]], path: Path, columns: tuple[str, str]
-) -> Iterator[tuple[str, str]]:
+    rows: Iterable[tuple[Any, ...]], path: Path, columns: tuple[str, str]
+) -> Iterator[tuple[Any, ...]]:
     for number, row in enumerate(rows, start=1):
-        for name, value in zip(columns, row, strict=True):
+        for name, value in zip(columns, row[:2], strict=True):
             if not isinstance(value, str):
                 raise input_error(
                     f"{path}: row {number} has no text in the column {name!r}",
                     got="null" if value is None else type(value).__name__,
                     allowed="a string",
                     fix="name a column of text, or remove the row",
-                    where=f"{path}:{number}",
+                    where=str(path),
                 )
         yield row
 

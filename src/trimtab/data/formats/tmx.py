@@ -26,7 +26,7 @@ from trimtab.data.formats.table import TablePairs, open_rows
 _LANGUAGES = ("{http://www.w3.org/XML/1998/namespace}lang", "lang")
 _NATIVE_CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
 """Elements whose content is markup of the program that wrote the text, not text."""
-_LAYOUT = "tmx 2"
+_LAYOUT = "tmx 3"
 """Another way to read the files needs another word here."""
 
 
@@ -40,21 +40,21 @@ def open_tmx(path: Path, *, source: str | int, target: str | int, cache: Path) -
     languages = language_codes(path, source=source, target=target)
     passed_over: Counter[str] = Counter()
 
-    def read(columns: tuple[str, str]) -> Iterator[tuple[Any, Any]]:
+    def read(columns: tuple[str, str]) -> Iterator[tuple[Any, ...]]:
         found: set[str] = set()
         pairs = 0
-        for texts in units(path, starts=_ignore, read=_unit, kind="a translation memory in TMX"):
+        for line, texts in units(path, starts=_ignore, read=_unit, kind="a translation memory in TMX"):
             found.update(texts)
             left, right = (in_language(texts, code_of(code)) for code in columns)
             passed_over[OTHER_LANGUAGE] += not (left and right)
             for one in left:
                 for other in right:
                     pairs += 1
-                    yield one, other
+                    yield one, other, line
         if found and not pairs:
             raise no_unit_in(path, columns, list(found))
 
-    return open_rows(Rows((path,), read, (_LAYOUT,), passed_over), path, languages, cache)
+    return open_rows(Rows((path,), read, (_LAYOUT,), passed_over, have_lines=True), path, languages, cache)
 
 
 def _ignore(element: Element) -> None:

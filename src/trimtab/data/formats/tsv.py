@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from trimtab.data.formats.pairs import PairFile
+from trimtab.data.formats.pairs import PairFile, PlainPairs
 from trimtab.data.formats.text import text_of, texts_of
 from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import input_error
 
 
 @dataclass(frozen=True, slots=True)
-class TsvPairs:
+class TsvPairs(PlainPairs):
     """The pairs of two columns."""
 
     lines: Lines
@@ -51,9 +51,9 @@ class TsvPairs:
         numbers = [line + self.num_header_lines for line in lines]
         return map(self._columns, numbers, texts_of(self.lines, numbers))
 
-    def before(self, line: int, count: int) -> list[tuple[str, str]]:
-        """None: the lines are no documents."""
-        return []
+    def raw(self, line: int) -> bytes:
+        """The line with all its columns."""
+        return self.lines[line + self.num_header_lines]
 
     def place(self, line: int) -> str:
         """See `Pairs`."""

@@ -6,7 +6,6 @@ Source: OASIS standards XLIFF 1.2 (2008) and XLIFF 2.0 (2014).
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from trimtab.errors import InputError, input_error
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _NATIVE_CODES = frozenset({"bpt", "ept", "it", "ph", "x", "bx", "ex", "sc", "ec", "sm", "em"})
 """Elements whose content, if they have any, is markup of the program that wrote the text, not text."""
-_LAYOUT = "xliff 1"
+_LAYOUT = "xliff 2"
 """Another way to read the files needs another word here."""
 _NO_STATE = "none"
 _HOLDERS = ("file", "group")
@@ -62,13 +61,13 @@ def open_xliff(
     languages = language_codes(path, source=source, target=target)
     passed_over: Counter[str] = Counter()
 
-    def read(columns: tuple[str, str]) -> Iterator[tuple[Any, Any]]:
+    def read(columns: tuple[str, str]) -> Iterator[tuple[Any, ...]]:
         here = _Here(passed_over)
         seen_languages, seen_states = set[str](), set[str]()
         pairs = 0
         wanted = (code_of(columns[0]), code_of(columns[1]))
         found = units(path, starts=here.enter, read=here.unit, kind="translations in XLIFF")
-        for segment in chain.from_iterable(found):
+        for line, segment in ((line, each) for line, several in found for each in several):
             seen_languages.update(segment.languages)
             sides = (segment.source, segment.target)
             if not _match(segment.languages, wanted):
@@ -81,13 +80,14 @@ def open_xliff(
                 passed_over[OTHER_STATE] += 1
                 continue
             pairs += 1
-            yield sides
+            yield (*sides, line)
         if seen_states and not pairs:
             raise _no_state(path, states, sorted(seen_states))
         if seen_languages and not pairs:
             raise no_unit_in(path, columns, list(seen_languages))
 
-    return open_rows(Rows((path,), read, (_LAYOUT, *states), passed_over), path, languages, cache)
+    rows = Rows((path,), read, (_LAYOUT, *states), passed_over, have_lines=True)
+    return open_rows(rows, path, languages, cache)
 
 
 @dataclass(slots=True)

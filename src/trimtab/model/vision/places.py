@@ -51,7 +51,7 @@ class SinusoidalPlaces(nn.Module):
     ) -> Float[Tensor, "patches dim"]:
         """The vector of each place."""
         quarter = self.dim // 4
-        # Made anew and not kept as a buffer, which a copy of the model in half precision would round.
+        # Made again for each call and not kept as a buffer, which a copy of the model in half precision would round.
         angles = 10000.0 ** -(torch.arange(quarter, device=rows.device) / quarter)
         turned = [each[:, None] * angles for each in (rows, columns)]
         return torch.cat([part for each in turned for part in (each.sin(), each.cos())], dim=1)

@@ -71,7 +71,7 @@ def listed_tensors(tensors: Any, *, part: str) -> list[Tensor]:
             "is empty",
             got="no tensor",
             allowed=ALLOWED,
-            fix="call model.parameters() anew each time: a generator can be used up only once",
+            fix="call model.parameters() each time: a generator can be used up only once",
         )
     return given
 

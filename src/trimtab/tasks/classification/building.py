@@ -12,11 +12,10 @@ from trimtab.data.fitting_vocabulary import with_sizes
 from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.loss.build import build_loss
 from trimtab.model.module.classifier import ModuleClassifier
-from trimtab.model.text_model import POSITIONS_MULTIPLE
 from trimtab.tasks.classification.batches import Batching, LabelledTexts, plan_shape
 from trimtab.tasks.classification.datasets import Labelled
 from trimtab.tasks.classification.model import SequenceClassifier
-from trimtab.tasks.stream import mixture_opener, rounded_up, step_size
+from trimtab.tasks.stream import mixture_opener, step_size
 from trimtab.tasks.task import OpenMixture, Untrained
 from trimtab.tasks.text.losses import OutputMatrixLoss
 
@@ -63,17 +62,20 @@ def classifier_of(
     recipe: Recipe, tokenizer: AnyTokenizer, *, num_labels: int
 ) -> SequenceClassifier | ModuleClassifier:
     """The model that a recipe describes, on the CPU, with its first weights, which follow from the recipe's seed."""
-    longest = rounded_up(recipe.data.max_tokens, POSITIONS_MULTIPLE)
     if isinstance(recipe.model, TransformersModel):
         return ModuleClassifier(
-            recipe.model, num_labels=num_labels, max_positions=longest, pad=tokenizer.pad, seed=recipe.seed
+            recipe.model,
+            num_labels=num_labels,
+            max_positions=recipe.max_positions,
+            pad=tokenizer.pad,
+            seed=recipe.seed,
         )
     assert isinstance(recipe.model, EncoderModel), "other kinds are refused with the recipe"
     return SequenceClassifier(
         recipe.model,
         num_labels=num_labels,
         num_pieces=tokenizer.num_ids,
-        max_positions=longest,
+        max_positions=recipe.max_positions,
         seed=recipe.seed,
     )
 

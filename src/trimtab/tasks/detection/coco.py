@@ -73,7 +73,7 @@ def _tree(path: Path) -> Entry:
         tree = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise input_error(
-            f"{path}: is no JSON", got=str(error)[:120], allowed=FORM, fix="write the file again"
+            f"{path}: not valid JSON", got=str(error)[:120], allowed=FORM, fix="write the file again"
         ) from None
     if not isinstance(tree, dict):
         raise input_error(

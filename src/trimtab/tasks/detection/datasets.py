@@ -114,7 +114,7 @@ class BoxFeed(ImageFeed):
 
 @dataclass(frozen=True, slots=True)
 class BoxSet:
-    """A validation set. Its images are read anew in each evaluation, since pages and photographs are large."""
+    """A validation set. Each evaluation reads its images again, since pages and photographs are large."""
 
     name: str
     corpus: BoxCorpus

@@ -89,7 +89,7 @@ def write_reconstructions(run: Path | str, out: Path, *, asked: SampleOptions, d
         raise input_error(
             f"{run}: an autoencoder reconstructs validation images and does not sample new ones",
             got=", ".join(given) or "a run without data.valid",
-            allowed="the number of images",
+            allowed="only --count",
             fix=f"train a diffusion transformer in its latents, with `model.autoencoder: {run}`",
         )
     key, files = sets[0]

@@ -18,8 +18,6 @@ from trimtab.tasks.recognition.model import LineReader
 from trimtab.tasks.stream import mixture_opener, rounded_up, step_size
 from trimtab.tasks.task import OpenMixture, Untrained
 
-POSITIONS_MULTIPLE = 64
-
 
 def plan_batches(
     recipe: Recipe, datasets: ImageDatasets, *, packed: bool, device: torch.device, ranks: int = 1
@@ -74,7 +72,7 @@ def reader_model(recipe: Recipe, charset: Charset) -> LineReader:
         num_ids=charset.num_ids,
         channels=images.num_channels,
         grid=(height // config.patch[0], width // config.patch[1]),
-        max_positions=rounded_up(recipe.data.max_tokens, POSITIONS_MULTIPLE),
+        max_positions=recipe.max_positions,
         seed=recipe.seed,
     )
 

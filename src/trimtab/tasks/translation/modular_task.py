@@ -20,7 +20,6 @@ from trimtab.finding import Finding
 from trimtab.inference.load import LoadedModular, load_modular
 from trimtab.model.modular.modular import Modular
 from trimtab.model.modular.take_components import take_components
-from trimtab.model.text_model import POSITIONS_MULTIPLE
 from trimtab.tasks.examples import Checked, CutTwoWays
 from trimtab.tasks.task import ExampleLosses, Moment, OwnChecks, Task, Validated, Validation
 from trimtab.tasks.text.causality import sees_what_it_should
@@ -98,9 +97,10 @@ def examples(datasets: DirectedDatasets, batching: DirectedPacking, device: torc
 
 def build_modular(recipe: Recipe, datasets: DirectedDatasets, *, device: torch.device) -> Modular:
     """The model with its first weights, sized by the vocabulary of the data."""
-    longest = -(-recipe.data.max_tokens // POSITIONS_MULTIPLE) * POSITIONS_MULTIPLE
     num_ids = datasets.tokenizers.target.num_ids
-    return Modular(modular_of(recipe), num_ids=num_ids, max_positions=longest, seed=recipe.seed).to(device)
+    return Modular(
+        modular_of(recipe), num_ids=num_ids, max_positions=recipe.max_positions, seed=recipe.seed
+    ).to(device)
 
 
 def build_directed_loss(recipe: Recipe, datasets: DirectedDatasets, *, device: torch.device) -> DirectedLoss:
