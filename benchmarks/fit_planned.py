@@ -26,7 +26,7 @@ from unittest.mock import patch
 from fit_recipes import CALIBRATING, RECIPES, RUNGS, prepared, recipe_file
 
 from trimtab.config.load import load_recipe
-from trimtab.fit.gpus import find_gpu, local_gpu
+from trimtab.fit.gpus import find_gpu, first_shown, local_gpu
 from trimtab.fit.plan import plan_recipe, plan_run
 from trimtab.fit.planned_run import run_of
 from trimtab.fit.speed import speed_of
@@ -298,7 +298,8 @@ def finished(process):
 def used():
     """MiB of the GPU in use, by nvidia-smi; None where there is none."""
     try:
-        asked = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "-i", "0"]
+        asked = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
+        asked += ["-i", first_shown() or "0"]
         return int(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()[0])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return None

@@ -1,6 +1,7 @@
 """The largest models that the rungs of `trimtab fit` let one GPU train, all parameters: `trimtab train` on real text.
 
-    python benchmarks/memory_ladder.py --out results/memory_ladder.json      # one H200, under 6 minutes
+    python benchmarks/memory_ladder.py --out results/memory_ladder.json      # one H200; cases left out are named
+    python benchmarks/memory_ladder.py --only 24B 40B --out results/memory_ladder.json   # these anew, the others stay
     python benchmarks/memory_ladder.py --tiny --out tiny.json                # tries it on a CPU, with tiny sizes
 
 Each case is a run of its own process, in the order of what it is worth, until the time is over. A card of 80 GB or
@@ -35,7 +36,8 @@ QWEN_14B = {"dim": 5120, "heads": 40, "kv_heads": 8, "layers": 48, "feed_forward
 QWEN_4B = {"dim": 2560, "heads": 32, "head_size": 128, "kv_heads": 8, "layers": 36, "feed_forward": 9728}
 LLAMA_7B = {"dim": 4096, "heads": 32, "layers": 32, "feed_forward": 11008}
 WIDE_24B = {"dim": 6144, "heads": 48, "kv_heads": 8, "layers": 52, "feed_forward": 19456}
-WIDE_39B = {"dim": 6656, "heads": 52, "kv_heads": 13, "layers": 72, "feed_forward": 21504}
+WIDE = {"dim": 6656, "heads": 52, "kv_heads": 13, "feed_forward": 21504}
+WIDE_30B, WIDE_39B, WIDE_40B = ({**WIDE, "layers": layers} for layers in (56, 72, 74))
 EXACT, OFF = {"kind": "global_norm", "at": 1.0}, {"kind": "off"}
 
 
@@ -51,6 +53,7 @@ def case(
     clip,
     tied=False,
     weights="as_stored",
+    offload="none",
     **more,
 ):
     """A recipe and the card that it has to fit on."""
@@ -77,6 +80,7 @@ def case(
             "precision": "bf16",
             "recompute": "block",
             "gradients": "released",
+            "offload": offload,
             "clip": clip,
             "compile": "off",
             "optimizer": {
@@ -94,22 +98,29 @@ def case(
     }
 
 
+UPDATES = {"kind": "stable_adamw", "states": "4bit", "clip": OFF}
 CASES = {
+    "24B, 4-bit states, update clipping": case("80 GB", WIDE_24B, 32000, 6144, 50, **UPDATES),
+    "40B, 4-bit states, update clipping": case("whole card", WIDE_40B, 32000, 4096, 50, **UPDATES),
     "14.8B, 8-bit states, exact clipping": case(
-        "80 GB", QWEN_14B, 151936, 4096, 30, states="8bit", clip=EXACT
+        "80 GB", QWEN_14B, 151936, 4096, 50, states="8bit", clip=EXACT
+    ),
+    "4.0B, 8,192 tokens, 8-bit states, exact clipping": case(
+        "24 GB", QWEN_4B, 151936, 8192, 50, states="8bit", clip=EXACT, tied=True, qk_norm=True
+    ),
+    "6.7B, 3,072 tokens, 4-bit states, exact clipping": case(
+        "24 GB", LLAMA_7B, 32000, 3072, 50, states="4bit", clip=EXACT
+    ),
+    "30B, 4-bit states in host memory, update clipping": case(
+        "80 GB", WIDE_30B, 32000, 8192, 50, offload="optimizer_states", **UPDATES
     ),
     "6.7B, 4-bit states, exact clipping": case("24 GB", LLAMA_7B, 32000, 2048, 50, states="4bit", clip=EXACT),
-    "39B, 4-bit states, update clipping": case(
-        "whole card", WIDE_39B, 32000, 4096, 24, kind="stable_adamw", states="4bit", clip=OFF
-    ),
+    "39B, 4-bit states, update clipping": case("whole card", WIDE_39B, 32000, 4096, 24, **UPDATES),
     "14.8B, 24-bit weights, 8-bit states, exact clipping": case(
         "80 GB", QWEN_14B, 151936, 4096, 30, states="8bit", weights="24bit", clip=EXACT
     ),
     "4.0B, 8-bit states, exact clipping": case(
         "24 GB", QWEN_4B, 151936, 4096, 40, states="8bit", clip=EXACT, tied=True, qk_norm=True
-    ),
-    "24B, 4-bit states, update clipping": case(
-        "80 GB", WIDE_24B, 32000, 4096, 26, kind="stable_adamw", states="4bit", clip=OFF
     ),
 }
 CHECK = "kernel of the optimizer"
@@ -359,7 +370,7 @@ def say(line):
 def ladder(folder, *, small, seconds, only):
     """All cases that begin in time, each in its process; imports of all run meanwhile."""
     began = time.monotonic()
-    names = [name for name in (CHECK, *CASES) if only is None or only in name]
+    names = [name for name in (CHECK, *CASES) if only is None or any(each in name for each in only)]
     environment = {**os.environ, "PYTORCH_ALLOC_CONF": "expandable_segments:True"}
     environment["PYTORCH_CUDA_ALLOC_CONF"] = environment["PYTORCH_ALLOC_CONF"]
     children = {}
@@ -426,7 +437,7 @@ def main():
     parser.add_argument("--out", type=Path)
     parser.add_argument("--tiny", action="store_true", help="sizes for a CPU")
     parser.add_argument("--seconds", type=float, default=345.0, help="when to stop")
-    parser.add_argument("--only", help="cases whose name holds this")
+    parser.add_argument("--only", nargs="+", help="cases whose name holds one of these")
     parser.add_argument("--child")
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
@@ -439,6 +450,9 @@ def main():
         results = ladder(folder, small=given.tiny, seconds=given.seconds, only=given.only)
     if given.out:
         given.out.parent.mkdir(parents=True, exist_ok=True)
+        ran = {each["case"] for each in results}
+        before = json.loads(given.out.read_text()) if given.out.is_file() else []
+        results = [*(each for each in before if each["case"] not in ran), *results]
         given.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
