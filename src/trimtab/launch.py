@@ -17,6 +17,7 @@ from trimtab.checkpoint.store import CheckpointStore
 from trimtab.checks.check_recipe import check_recipe
 from trimtab.config.given_path import path_text, run_folder
 from trimtab.config.load import FROM_DICT, LoadedRecipe, load_recipe
+from trimtab.config.parallel import check_processes
 from trimtab.config.paths import resolve_paths
 from trimtab.config.render import render_recipe
 from trimtab.config.resets import Reset, check_resumes, fixes_for, may_change, parse_reset
@@ -135,6 +136,8 @@ def train(
         )
         recipe = load_recipe(recipe, overrides, begun=run_folder(named, out) if resume else None)
     loaded, folder = recipe, run_folder(recipe.path, out)
+    fewer = "start at most {} (`--nproc-per-node` times `--nnodes`)"
+    check_processes(loaded.recipe, ranks.world_size, option="torchrun", fewer=fewer)
     if resume == "auto":  # as the first rank finds it, which may make the folder before the others look
         resume = bool(ranks.sum_ints([int(ranks.is_first and is_started(folder))])[0])
     found = () if resume and not reset else checked(loaded, progress)
