@@ -27,7 +27,7 @@ from trimtab.data.loader import prepare_workers
 from trimtab.device import choose_device, set_arithmetic
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.distributed.agree import first_ahead, of_first, on_any
-from trimtab.errors import InputError, RunFailed, input_error
+from trimtab.errors import InputError, RunFailed, input_error, is_out_of_memory
 from trimtab.finding import Finding
 from trimtab.progress import Progress, Silent
 from trimtab.tasks.task import Datasets
@@ -45,7 +45,7 @@ from trimtab.training.first_weights import begin_from_weights, load_frozen_weigh
 from trimtab.training.preflight import preflight
 from trimtab.training.preflight.every_check import of_the_data
 from trimtab.training.preflight.memory import (
-    is_out_of_memory,
+    does_not_start,
     measured_memory,
     model_does_not_fit,
     planned_memory,
@@ -198,10 +198,16 @@ def train_in(
     """Trains in an open run folder, from its newest checkpoint where it has one; `found` goes into its log, and what
     the start was spent on by `clock`."""
     clock = clock or StartClock()
-    prepared = prepare(run, recipe, reset=reset, progress=progress, ranks=ranks, clock=clock)
-    for finding in found:
-        prepared.held.tell(finding)
-    state, recorder = begin(prepared)
+    try:
+        prepared = prepare(run, recipe, reset=reset, progress=progress, ranks=ranks, clock=clock)
+        for finding in found:
+            prepared.held.tell(finding)
+        state, recorder = begin(prepared)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        told = does_not_start(recipe, error, device=choose_device(), ranks=ranks.world_size)
+        raise RunFailed(told) from None
     clock.end("checks")
     if not prepared.parts.stop_rule.reached(state):
         progress.message(str(clock))
@@ -424,7 +430,8 @@ def built(recipe: Recipe, datasets: Datasets, ranks: Ranks = ONE_RANK) -> Parts:
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        raise RunFailed(model_does_not_fit(recipe, error, device=choose_device())) from None
+        told = model_does_not_fit(recipe, error, device=choose_device(), ranks=ranks.world_size)
+        raise RunFailed(told) from None
 
 
 def run_preflight(parts: Parts, recorder: Recorder) -> None:
