@@ -13,7 +13,8 @@ from trimtab.config.encoder_model import EncoderModel
 from trimtab.config.model import ENCODER_DECODER_PRESETS, EncoderDecoderModel
 from trimtab.config.modular_model import ModularModel
 from trimtab.errors import InputError
-from trimtab.fit.native import names_of, native_shape, shape_of, with_adapter, with_frozen
+from trimtab.fit.native import native_shape, shape_of
+from trimtab.fit.trained import names_of, with_adapter, with_frozen
 from trimtab.fit.vocabulary import Vocabulary
 from trimtab.fit.weight_memory import rounded_block, weight_bytes
 from trimtab.model.decoder_only import DecoderOnly
