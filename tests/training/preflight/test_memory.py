@@ -7,8 +7,8 @@ from tests.fit.planning import card
 from tests.label_run import label_parts
 from tests.small_run import small_parts
 from trimtab.config.transformers_model import TransformersModel
-from trimtab.training.preflight import memory
 from trimtab.errors import is_out_of_memory
+from trimtab.training.preflight import memory
 from trimtab.training.preflight.memory import longest_batch
 
 
