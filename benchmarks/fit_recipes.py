@@ -176,7 +176,7 @@ RUNGS = {
         8192, "1b", kv_heads=8, vocabulary=128256, dora=True, step={"recompute": "block"}
     ),
     "mt base, beam 8": pairs(8192, preset="base", evaluate={"beam": 8, "lines": None}),
-    "mt big, 8-bit states, recompute block": pairs(16384, preset="big", recompute="block", **EIGHT),
+    "mt big, 8-bit states, recompute block": pairs(16384, preset="big", recompute="block", **EIGHT, **PLAIN),
 }
 """Settings that save memory, and an evaluation with a wide beam: chosen after the constants were set, so that all of
 them judge."""

@@ -199,21 +199,21 @@ def runs_of(only):
     return floor + [(rung, 1) for rung in RUNGS if only is None or only in rung]
 
 
-def trained(runs, given, *, parallel, seconds):
-    """The results, some runs at a time, and which did not begin before the time was over."""
+def trained(runs, given, *, parallel, gpus, seconds):
+    """The results, some runs at a time on each GPU, and which did not begin before the time was over."""
     began, waiting, going, found = time.perf_counter(), list(enumerate(runs)), [], []
     while waiting or going:
         late = time.perf_counter() - began > seconds
-        while waiting and len(going) < parallel and not late:
+        while waiting and len(going) < parallel * len(gpus) and not late:
             number, (rung, seed) = waiting.pop(0)
             task = json.dumps({**given, "rung": rung, "seed": seed, "number": number})
             command = [sys.executable, __file__, "--child", task]
-            environment = {**os.environ, "OMP_NUM_THREADS": "2"}
-            going.append(
-                (rung, seed, subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment))
-            )
+            gpu = min(gpus, key=[each[2] for each in going].count)
+            environment = {**os.environ, "OMP_NUM_THREADS": "2", "CUDA_VISIBLE_DEVICES": gpu}
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+            going.append((rung, seed, gpu, process))
         for each in list(going):
-            rung, seed, process = each
+            rung, seed, _, process = each
             if process.poll() is None and late:
                 process.terminate()
             if process.poll() is not None:
@@ -290,7 +290,9 @@ def main():
     parser.add_argument("--size", choices=SIZES, default="30M")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--floor", choices=("fp32", "tf32"), default="fp32", help="products of the floor")
-    parser.add_argument("--parallel", type=int, default=5, help="runs at a time")
+    parser.add_argument("--parallel", type=int, default=5, help="runs at a time on each GPU")
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")
+    parser.add_argument("--gpus", nargs="+", default=shown, help="numbers of the GPUs that the runs share")
     parser.add_argument("--seconds", type=float, default=500.0, help="when to end what still runs")
     parser.add_argument("--only", help="rungs whose name holds this, beside the floor")
     parser.add_argument("--child")
@@ -310,7 +312,7 @@ def main():
         prepared(given.data, folder, size=given.size)
         task = {"folder": name, "size": given.size, "epochs": given.epochs, "floor": given.floor}
         left = given.seconds - (time.perf_counter() - began)
-        found = known + trained(missing, task, parallel=given.parallel, seconds=left)
+        found = known + trained(missing, task, parallel=given.parallel, gpus=given.gpus, seconds=left)
     floor, rows = verdicts(found)
     result = {**about(), "size": given.size, "epochs": given.epochs, "floor_products": given.floor}
     result |= {"floor": floor, "rungs": rows, "runs": found}

@@ -13,8 +13,12 @@ from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_steps, step_name
 from trimtab.config.load import load_recipe
+from trimtab.config.parallel import check_processes
+from trimtab.distributed.ranks import OneRank
 from trimtab.errors import InputError, NothingToResume, RunFailed
 from trimtab.finding import Finding
+from trimtab.fit.ask import Subject, answer_on
+from trimtab.fit.gpus import find_gpu
 from trimtab.launch import RunResult, smoke, train
 from trimtab.step.take_step import take_step
 from trimtab.training.preflight import every_check
@@ -261,3 +265,21 @@ def test_recordings_of_steps_end_with_the_run_whether_or_not_it_fails(tmp_path, 
             out=tmp_path / "run",
         )
     assert closed == [True]
+
+
+@pytest.mark.parametrize("most", [1, 4])
+def test_more_processes_than_a_step_has_work_for_are_refused_as_by_fit(tmp_path, most):
+    sizes = {"data.max_tokens": 32, "step.tokens_per_step": 32 * most + 31, "step.tokens_per_micro_batch": 32}
+    recipe = load_recipe(small_recipe(tmp_path, **sizes))
+
+    with pytest.raises(InputError, match="more processes than a step has work for") as refused:
+        train(recipe, out=tmp_path / "run", ranks=OneRank(world_size=most + 1))
+    (of_train,) = refused.value.problems
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(InputError) as refused:
+        answer_on(Subject("", recipe.recipe, tmp_path), find_gpu("h100"), ranks=most + 1)
+    (of_fit,) = refused.value.problems
+    assert (of_train.got, of_train.allowed) == (of_fit.got, of_fit.allowed)
+    assert of_train.allowed.startswith(f"1 to {most}:")
+    assert of_train.fix.startswith(f"start at most {most} ")
+    check_processes(recipe.recipe, most, option="", fewer="")

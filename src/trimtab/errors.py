@@ -185,6 +185,28 @@ def unreadable(error: OSError, path: Path | str) -> InputError:
     )
 
 
+_NO_MEMORY = (
+    "DefaultCPUAllocator: ",
+    "CUDA error: out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+    "std::bad_alloc",
+)
+"""In RuntimeErrors of PyTorch, whose own OutOfMemoryError is for its allocator on a GPU alone."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that the memory of a GPU or of the host ran out."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    return isinstance(error, RuntimeError) and any(each in str(error) for each in _NO_MEMORY)
+
+
+def ran_out(error: BaseException) -> str:
+    """What an error says of the memory that ran out, in one line."""
+    return one_line((str(error).splitlines() or [type(error).__name__])[0])
+
+
 class RunFailed(TrimtabError):
     """The run itself failed: a preflight error, a diverged run. Exit code 1."""
 

@@ -17,6 +17,7 @@ from trimtab.checkpoint.store import CheckpointStore
 from trimtab.checks.check_recipe import check_recipe
 from trimtab.config.given_path import path_text, run_folder
 from trimtab.config.load import FROM_DICT, LoadedRecipe, load_recipe
+from trimtab.config.parallel import check_processes
 from trimtab.config.paths import resolve_paths
 from trimtab.config.render import render_recipe
 from trimtab.config.resets import Reset, check_resumes, fixes_for, may_change, parse_reset
@@ -26,7 +27,7 @@ from trimtab.data.loader import prepare_workers
 from trimtab.device import choose_device, set_arithmetic
 from trimtab.distributed import ONE_RANK, Ranks
 from trimtab.distributed.agree import first_ahead, of_first, on_any
-from trimtab.errors import InputError, RunFailed, input_error
+from trimtab.errors import InputError, RunFailed, input_error, is_out_of_memory
 from trimtab.finding import Finding
 from trimtab.progress import Progress, Silent
 from trimtab.tasks.task import Datasets
@@ -44,7 +45,7 @@ from trimtab.training.first_weights import begin_from_weights, load_frozen_weigh
 from trimtab.training.preflight import preflight
 from trimtab.training.preflight.every_check import of_the_data
 from trimtab.training.preflight.memory import (
-    is_out_of_memory,
+    does_not_start,
     measured_memory,
     model_does_not_fit,
     planned_memory,
@@ -135,6 +136,8 @@ def train(
         )
         recipe = load_recipe(recipe, overrides, begun=run_folder(named, out) if resume else None)
     loaded, folder = recipe, run_folder(recipe.path, out)
+    fewer = "start at most {} (`--nproc-per-node` times `--nnodes`)"
+    check_processes(loaded.recipe, ranks.world_size, option="torchrun", fewer=fewer)
     if resume == "auto":  # as the first rank finds it, which may make the folder before the others look
         resume = bool(ranks.sum_ints([int(ranks.is_first and is_started(folder))])[0])
     found = () if resume and not reset else checked(loaded, progress)
@@ -195,10 +198,16 @@ def train_in(
     """Trains in an open run folder, from its newest checkpoint where it has one; `found` goes into its log, and what
     the start was spent on by `clock`."""
     clock = clock or StartClock()
-    prepared = prepare(run, recipe, reset=reset, progress=progress, ranks=ranks, clock=clock)
-    for finding in found:
-        prepared.held.tell(finding)
-    state, recorder = begin(prepared)
+    try:
+        prepared = prepare(run, recipe, reset=reset, progress=progress, ranks=ranks, clock=clock)
+        for finding in found:
+            prepared.held.tell(finding)
+        state, recorder = begin(prepared)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        told = does_not_start(recipe, error, device=choose_device(), ranks=ranks.world_size)
+        raise RunFailed(told) from None
     clock.end("checks")
     if not prepared.parts.stop_rule.reached(state):
         progress.message(str(clock))
@@ -421,7 +430,8 @@ def built(recipe: Recipe, datasets: Datasets, ranks: Ranks = ONE_RANK) -> Parts:
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        raise RunFailed(model_does_not_fit(recipe, error, device=choose_device())) from None
+        told = model_does_not_fit(recipe, error, device=choose_device(), ranks=ranks.world_size)
+        raise RunFailed(told) from None
 
 
 def run_preflight(parts: Parts, recorder: Recorder) -> None:

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trimtab.errors import InputError, RunFailed, TrimtabError, input_error
+from trimtab.errors import InputError, RunFailed, TrimtabError, input_error, is_out_of_memory, ran_out
 from trimtab.fit.ask import changes_after_running_out
 from trimtab.fit.constants import CONTEXT_BYTES
 from trimtab.fit.gpus import described
@@ -193,14 +193,14 @@ def probed(path: Path, overrides: Sequence[str], *, limit: Limit | None = None) 
     from trimtab.progress import Silent
     from trimtab.tasks.task_of import open_datasets
     from trimtab.training.first_weights import begin_from_weights
-    from trimtab.training.preflight.memory import gpu_of, is_out_of_memory, plan_of
+    from trimtab.training.preflight.memory import gpu_of, plan_of
 
     recipe, device = resolve_paths(load_recipe(path, overrides)), choose_device()
     gpu = gpu_of(device) if device.type == "cuda" else described("CPU", 1.0, 9.0)
     measured: dict[str, int] = {}
     timed: dict[str, float] = {}
     most = 0 if limit is None else limited(device, limit.memory)
-    ran_out, before = "", used_memory(device)
+    told, before = "", used_memory(device)
     with tempfile.TemporaryDirectory() as folder:
         datasets = open_datasets(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=Silent())
         prepare_workers(recipe.data)
@@ -213,9 +213,9 @@ def probed(path: Path, overrides: Sequence[str], *, limit: Limit | None = None) 
             measured |= process_memory(device, before=before)
             parts.evaluation_model.copy()  # beside the model, as an evaluation has it
         except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error) and "bad_alloc" not in str(error):
+            if not is_out_of_memory(error):
                 raise
-            ran_out = (str(error).splitlines() or [type(error).__name__])[0]
+            told = ran_out(error)
         try:
             plan = plan_of(recipe, gpu)
             planned = {name: getattr(plan, name) for name in NAMES}
@@ -231,8 +231,8 @@ def probed(path: Path, overrides: Sequence[str], *, limit: Limit | None = None) 
         "measured": measured,
         **timed,
         "limit": most,
-        "out_of_memory": ran_out,
-        "changes": changes_after_running_out(recipe, gpu) if ran_out and planned else "",
+        "out_of_memory": told,
+        "changes": changes_after_running_out(recipe, gpu) if told and planned else "",
     }
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tests.for_each import for_each
-from trimtab.cli.fit_plan import FitRequest, parse_ranks, parsed
+from trimtab.cli.fit_plan import FitRequest, parse_ranks, parsed, refuse_beside
 from trimtab.errors import InputError
 
 
@@ -44,6 +44,23 @@ def test_a_number_of_processes_is_read():
 def test_what_is_no_number_of_processes_is_refused_with_an_example(text):
     with pytest.raises(InputError, match="--ranks: not a number of processes"):
         parse_ranks(FitRequest(Path("my.yaml"), ranks=text))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"solve": "batch", "gpu": "ALL"}, "--solve: has an answer for each GPU"),
+        ({"probe": True, "solve": "batch"}, "--probe with --solve"),
+        ({"probe": True, "gpu": "t4", "ram": "8GB"}, "--probe with --gpu, --ram"),
+        ({"probe": True, "memory": "8GB", "model": Path("config.json")}, "--probe with --memory, --model"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(options, said):
+    with pytest.raises(InputError) as refused:
+        refuse_beside(FitRequest(Path("my.yaml"), **options))
+    assert said in str(refused.value)
+    for fine in ({"probe": True}, {"solve": "batch", "gpu": "t4"}, {"gpu": "all"}):
+        refuse_beside(FitRequest(Path("my.yaml"), **fine))
 
 
 def test_a_probe_has_one_gpu():

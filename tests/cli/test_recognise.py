@@ -1,6 +1,7 @@
 import json
 
 import pytest
+import torch
 
 from tests.image_run import draw_line, image_recipe, write_images
 from trimtab.launch import train
@@ -53,3 +54,16 @@ def test_wrong_input_ends_with_two_and_no_traceback(run, tmp_path, call, argumen
     assert told.exit_code == 2
     assert told.stderr.startswith("error:")
     assert "Traceback" not in told.stderr
+
+
+def test_memory_that_runs_out_is_told_with_what_to_do(run, tmp_path, call, monkeypatch):
+    draw_line("12").save(tmp_path / "good.png")
+
+    def full(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    monkeypatch.setattr(torch.nn.functional, "linear", full)
+    told = call("recognise", run, tmp_path / "good.png")
+    assert told.exit_code == 1
+    assert "error: memory ran out: CUDA out of memory. Tried to allocate 2.00 GiB." in told.stderr
+    assert "fix     compute on the CPU with --device cpu" in told.stderr

@@ -11,7 +11,8 @@ from trimtab.config.adapter import LoraAdapter
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.model import EncoderDecoderModel
 from trimtab.fit.activations import Program, of_layer, of_source
-from trimtab.fit.native import shape_of, with_adapter
+from trimtab.fit.native import shape_of
+from trimtab.fit.trained import with_adapter
 from trimtab.fit.vocabulary import Vocabulary
 
 WORDS = Vocabulary(100, 100)

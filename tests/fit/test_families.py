@@ -1,4 +1,5 @@
 import json
+import math
 from contextlib import suppress
 
 import pytest
@@ -229,3 +230,85 @@ def test_heads_that_share_no_whole_number_are_refused(changes, said):
     settings = {"model_type": "llama", "vocab_size": 100, **sizes, **changes}
     with pytest.raises(InputError, match=said):
         family_shape(settings, name="config.json")
+
+
+DECODER = {
+    "vocab_size": 100, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 8,
+    "num_key_value_heads": 4, "head_dim": 8, "attention_bias": False, "tie_word_embeddings": True,
+}  # fmt: skip
+SIDES = {
+    f"{side}_{key}": value
+    for side in ("encoder", "decoder")
+    for key, value in (("layers", 2), ("attention_heads", 8), ("ffn_dim", 96))
+}
+COMPLETE = {
+    "llama": {**DECODER, "mlp_bias": False},
+    "gemma2": DECODER,
+    "t5": {
+        "vocab_size": 100, "d_model": 64, "d_kv": 8, "d_ff": 96, "num_layers": 2, "num_decoder_layers": 2,
+        "num_heads": 8, "feed_forward_proj": "relu", "dropout_rate": 0.1, "relative_attention_num_buckets": 32,
+        "tie_word_embeddings": True,
+    },
+    "m2m_100": {**SIDES, "vocab_size": 100, "d_model": 64, "dropout": 0.1, "activation_function": "relu"},
+    "marian": {
+        **SIDES, "vocab_size": 100, "d_model": 64, "decoder_vocab_size": 100, "share_encoder_decoder_embeddings": False,
+        "max_position_embeddings": 64,
+    },
+    "bert": {
+        "vocab_size": 100, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 8,
+        "max_position_embeddings": 64, "type_vocab_size": 2, "hidden_dropout_prob": 0.1,
+    },
+    "vit": {
+        "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 8, "image_size": 32,
+        "patch_size": 16, "num_channels": 3, "num_labels": 4, "qkv_bias": True,
+    },
+}  # fmt: skip
+HOSTILE = [-1, 10**12, 1.5, [], {}, ["8"], {"a": 1}, math.nan, math.inf, "", 7.0]
+
+
+@pytest.mark.parametrize("kind", COMPLETE)
+def test_each_setting_of_another_type_or_size_is_refused_by_its_name(kind):
+    good = {"model_type": kind, **COMPLETE[kind]}
+    assert family_shape(good, name="config.json")[0].parameters > 0
+    for key, value in COMPLETE[kind].items():
+        other = ["many", "12", "false"] if not isinstance(value, str) else []
+        for bad in (*HOSTILE, *other, *([0, True] if type(value) is int else [])):
+            if (type(value), bad) == (str, ""):
+                continue
+            with pytest.raises(InputError) as told:
+                family_shape({**good, key: bad}, name="config.json")
+            assert key in str(told.value), (key, bad)
+            assert all(problem.fix for problem in told.value.problems)
+
+
+def test_an_unknown_inner_model_is_told_with_the_sizes_that_it_lacks_itself():
+    inner = {"model_type": "seen_text", **dict.fromkeys(SIZES[1:], 8)}
+    with pytest.raises(InputError) as told:
+        family_shape({"model_type": "seen", "text_config": inner}, name="config.json")
+    assert told.value.problems[0].got == f"model_type seen_text, without {SIZES[0]}"
+    with pytest.raises(InputError, match="model_type None"):
+        family_shape({"text_config": ["llama"]}, name="config.json")
+
+
+PUBLISHED = {
+    "Llama-3.2-1B": (1_235_814_400, "llama", (128256, 2048, 8192, 16, 32, 8), {"tie_word_embeddings": True}),
+    "Llama-2-7b": (6_738_415_616, "llama", (32000, 4096, 11008, 32, 32, 32), {}),
+    "SmolLM2-135M": (134_515_008, "llama", (49152, 576, 1536, 30, 9, 3), {"tie_word_embeddings": True}),
+    "Qwen2.5-0.5B": (494_032_768, "qwen2", (151936, 896, 4864, 24, 14, 2), {"tie_word_embeddings": True}),
+    "Qwen2.5-14B": (14_770_033_664, "qwen2", (152064, 5120, 13824, 48, 40, 8), {}),
+    "Qwen3-0.6B": (596_049_920, "qwen3", (151936, 1024, 3072, 28, 16, 8), {"tie_word_embeddings": True}),
+    "Qwen3-8B": (8_190_735_360, "qwen3", (151936, 4096, 12288, 36, 32, 8), {}),
+    "Mistral-7B-v0.1": (7_241_732_096, "mistral", (32000, 4096, 14336, 32, 32, 8), {"sliding_window": 4096}),
+    "gemma-2b": (2_506_172_416, "gemma", (256000, 2048, 16384, 18, 8, 1), {}),
+    "gemma-2-2b": (2_614_341_888, "gemma2", (256000, 2304, 9216, 26, 8, 4), {"sliding_window": 4096}),
+    "gemma-3-1b": (999_885_952, "gemma3_text", (262144, 1152, 6912, 26, 4, 1), {"sliding_window": 512}),
+}
+"""Parameters of models as published, and the settings of their files."""
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_models_have_the_parameters_that_they_are_published_with(name):
+    parameters, kind, sizes, more = PUBLISHED[name]
+    keys = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
+    settings_of_file = dict(zip((*keys, "num_key_value_heads"), sizes, strict=True)) | more
+    assert family_shape({"model_type": kind, **settings_of_file}, name=name)[0].parameters == parameters

@@ -61,6 +61,27 @@ def test_the_local_card_is_what_its_driver_says(monkeypatch, said, rates_of):
     assert abs(found.memory_gib / known.memory_gib - 1) < 0.02
 
 
+@pytest.mark.parametrize(
+    ("shown", "asked"),
+    [(None, []), ("", []), ("1", ["-i", "1"]), ("3,0", ["-i", "3"]), (" GPU-8f ", ["-i", "GPU-8f"])],
+)
+def test_the_local_card_is_the_first_that_is_shown(monkeypatch, shown, asked):
+    if shown is None:
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    else:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
+    monkeypatch.setattr(shutil, "which", lambda _: "nvidia-smi")
+    commands = []
+
+    def run(command, **_):
+        commands.append(command)
+        return subprocess.CompletedProcess([], 0, "NVIDIA H200, 143771, 9.0\n", "")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert local_gpu() is not None
+    assert commands[0][3:] == asked
+
+
 @pytest.mark.parametrize("said", ["", "No devices were found", "a, b", "NVIDIA X, [N/A], 9.0"])
 def test_a_driver_that_says_nothing_useful_means_no_card(monkeypatch, said):
     monkeypatch.setattr(shutil, "which", lambda _: "nvidia-smi")

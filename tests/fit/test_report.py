@@ -1,9 +1,11 @@
 import json
 
+import pytest
+
 from tests.fit.planning import card, pairs_recipe, subject_of, text_recipe
 from trimtab.config.read_yaml import read_yaml
 from trimtab.fit.ask import answer_on, answers_on_all
-from trimtab.fit.report import as_text, as_values, recipe_lines, text_of_all, verdict
+from trimtab.fit.report import MOST_OF, as_text, as_values, recipe_lines, text_of_all, verdict
 
 
 def answer(recipe, gib, **rest):
@@ -51,6 +53,21 @@ def test_host_memory_counts_where_it_is_known():
     told = answer(text_recipe(), 80.0, ram=2**30)
     assert not told.fits
     assert "host memory" in verdict(told)
+    assert "the host is 0.88 GiB short" in as_text(told)
+    both = as_text(answer(text_recipe(), 4.0, ram=2**30))
+    assert "it fits with these lines" in both
+    assert "the host is 0.88 GiB short" in both
+    assert "short" not in as_text(answer(text_recipe(), 4.0, ram=2**40))
+
+
+@pytest.mark.parametrize(("size", "narrow"), [("batch", 7.0), ("length", 12.0), ("dim", 12.0)])
+def test_what_ends_a_search_is_told_where_memory_is_left(size, narrow):
+    ends, full = (answer(text_recipe(), gib, size=size) for gib in (10.0**6, narrow))
+    assert ends.solved is not None
+    assert as_text(ends).endswith(MOST_OF[ends.solved.key] + "\n")
+    assert as_values(ends)["solved"]["is_most"] is True
+    assert as_values(full)["solved"]["is_most"] is False
+    assert "the largest that fits" in as_text(full).splitlines()[-1]
 
 
 def test_values_are_json_and_have_the_same_numbers():

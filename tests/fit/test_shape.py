@@ -1,6 +1,7 @@
 from trimtab.config.decoder_model import DecoderModel
-from trimtab.fit.native import shape_of, with_frozen
+from trimtab.fit.native import shape_of
 from trimtab.fit.shape import Weights
+from trimtab.fit.trained import with_frozen
 from trimtab.fit.vocabulary import Vocabulary
 
 

@@ -16,7 +16,7 @@ from trimtab.checkpoint.durable import replace_file
 from trimtab.checkpoint.save import Contents
 from trimtab.checkpoint.state_file import render_state
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.errors import DiskFull, RunFailed, TrimtabError
+from trimtab.errors import DiskFull, RunFailed, TrimtabError, is_out_of_memory, ran_out
 from trimtab.finding import Finding
 from trimtab.run_findings.checkpoints import (
     LAST_CHECKPOINT_NOT_SAVED,
@@ -113,9 +113,14 @@ class BackgroundSaver:
         self.close()
 
     def _save(self, contents: Contents, model: Copies, optimizer: Copies, beside: dict[Path, bytes]) -> None:
-        contents.model.update(fetch(model))
-        contents.optimizer.update(fetch(optimizer))
-        self._store.write(contents)
+        try:
+            contents.model.update(fetch(model))
+            contents.optimizer.update(fetch(optimizer))
+            self._store.write(contents)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise RunFailed(no_memory(error, step=contents.step)) from None
         for path, content in beside.items():
             try:
                 replace_file(path, content)
@@ -140,6 +145,15 @@ class BackgroundSaver:
         if self.out_of_memory and not self._reported_out_of_memory:
             self._reported_out_of_memory = True
             self._tell(copied_by_the_loop(self.out_of_memory))
+
+
+def no_memory(error: Exception, *, step: int) -> str:
+    """The error of a checkpoint for which host memory ran out."""
+    return (
+        f"memory ran out while the checkpoint of step {step} was written: {ran_out(error)}\n"
+        "  why     a checkpoint is put together in host memory, weights and optimizer states\n"
+        "  fix     free memory of this machine; then continue with --resume: the checkpoint before it holds"
+    )
 
 
 def copied_by_the_loop(reason: str) -> Finding:

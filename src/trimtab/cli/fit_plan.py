@@ -82,6 +82,7 @@ def run_fit(request: FitRequest) -> int:
     gpus, host = ask.choose_gpus(request.gpu, request.memory), ask.given_memory(request.ram)
     size = ask.parse_size(request.solve)
     ranks = parse_ranks(request)
+    refuse_beside(request)
     subject = ask.open_subject(request.recipe, request.overrides, model=request.model)
     if request.probe:
         from trimtab.probing import probe
@@ -97,6 +98,31 @@ def run_fit(request: FitRequest) -> int:
     answer = ask.answer_on(subject, gpus[0], ram=given, size=size, ranks=ranks)
     _tell(answer, as_json=request.as_json)
     return int(not (answer.fits or size is not None))
+
+
+def refuse_beside(request: FitRequest) -> None:
+    """Raises InputError for options that say two different things."""
+    if request.solve is not None and request.gpu is not None and request.gpu.lower() == "all":
+        raise input_error(
+            "--solve: has an answer for each GPU",
+            got=f"--solve {request.solve} with --gpu {request.gpu}",
+            allowed="one GPU or an amount of memory",
+            fix=f"name the GPU: `--gpu rtx-4090 --solve {request.solve}`",
+        )
+    others = {
+        "--gpu": request.gpu,
+        "--memory": request.memory,
+        "--ram": request.ram,
+        "--model": request.model,
+    }
+    named = [name for name, value in (*others.items(), ("--solve", request.solve)) if value is not None]
+    if request.probe and named:
+        raise input_error(
+            "--probe: measures the recipe as it is on the GPU of this machine",
+            got=f"--probe with {', '.join(named)}",
+            allowed="--probe with KEY=VALUE and --json alone",
+            fix="leave --probe out to plan without a measurement",
+        )
 
 
 def parse_ranks(request: FitRequest) -> int:

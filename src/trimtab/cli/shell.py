@@ -4,11 +4,21 @@ import errno
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from trimtab.errors import DiskFull, InputError, Problem, Terminated, TrimtabError, unreadable
+from trimtab.errors import (
+    DiskFull,
+    InputError,
+    Problem,
+    RunFailed,
+    Terminated,
+    TrimtabError,
+    is_out_of_memory,
+    ran_out,
+    unreadable,
+)
 
 TRAIN_EXTRA = frozenset({"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "jaxtyping", "h11"})
 """What `trimtab[train]` installs; `trimtab` alone does without."""
@@ -17,6 +27,9 @@ MOST_SHOWN = 20
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 """128 and the number of the signal, as shells count."""
+NONE: Mapping[str, Any] = {}
+SMALLER = {"beam": 4, "candidates": 32, "samples": 1, "count": 8, "batch_tokens": 2048}
+"""Options with which a command needs less memory, and what they are about where they are not given."""
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -26,14 +39,15 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     def told(*args: Any, **kwargs: Any) -> None:
         import typer
 
-        if code := outcome(lambda: command(*args, **kwargs)):
+        if code := outcome(lambda: command(*args, **kwargs), kwargs):
             raise typer.Exit(code)
 
     return told
 
 
-def outcome(command: Callable[[], int | None]) -> int:
-    """Runs a command and gives its exit code; errors are reported on stderr.
+def outcome(command: Callable[[], int | None], options: Mapping[str, Any] = NONE) -> int:
+    """Runs a command and gives its exit code; errors are reported on stderr, for want of memory with which of its
+    `options` it needs less.
 
     Errors that nobody foresaw pass through: they are bugs.
     """
@@ -46,6 +60,11 @@ def outcome(command: Callable[[], int | None]) -> int:
         return error.exit_code
     except ModuleNotFoundError as error:
         return _leave_without(error)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        tell(RunFailed(f"memory ran out: {ran_out(error)}\n  fix     {smaller(error, options)}"))
+        return RunFailed.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has seen enough
@@ -60,6 +79,28 @@ def outcome(command: Callable[[], int | None]) -> int:
         tell(disk_full(error))
         _drop_output()
         return DiskFull.exit_code
+
+
+def smaller(error: BaseException, options: Mapping[str, Any]) -> str:
+    """How a command with these options, by name, needs less of the memory that ran out."""
+    if "recipe" in options:
+        return "take the settings that `trimtab fit` proposes for the recipe"
+    known = {name: options[name] or usual for name, usual in SMALLER.items() if name in options}
+    ways = [
+        f"pass --{name.replace('_', '-')} {value // 2}"
+        for name, value in known.items()
+        if isinstance(value, int) and value > 1
+    ]
+    is_on_gpu = (
+        not isinstance(error, MemoryError) and "CPU" not in str(error) and options.get("device") != "cpu"
+    )
+    if not is_on_gpu:
+        ways.append("end other programs that use the memory of this machine")
+    elif "device" in options:
+        ways.append("compute on the CPU with --device cpu")
+    else:
+        ways.append("compute on the CPU: CUDA_VISIBLE_DEVICES= before the command")
+    return ", or ".join(ways)
 
 
 def is_full(error: OSError) -> bool:

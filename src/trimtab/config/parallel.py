@@ -1,11 +1,15 @@
 """How several processes train one model."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from trimtab.config.settings import Settings, refused
+from trimtab.errors import input_error
 from trimtab.units import Duration
+
+if TYPE_CHECKING:
+    from trimtab.config.run import Recipe
 
 LONGEST_WAIT = Duration(10, "minutes")
 FEWEST_MINUTES, MOST_MINUTES = 0.1, 7 * 24 * 60.0
@@ -66,3 +70,21 @@ class ByDirection(_Waits):
 
 
 Parallel = Annotated[DataParallel | FullySharded | ByDirection, Field(discriminator="kind")]
+
+
+def check_processes(recipe: "Recipe", processes: int, *, option: str, fewer: str) -> None:
+    """Raises InputError where a step has fewer targets than processes, or a process would have less than the longest
+    example: some of them would never have work. `option` gave their number, and `fewer` is how to give another, with
+    `{}` for it."""
+    longest = recipe.facts.targets_of_longest(recipe.data.max_tokens)
+    most = max(1, recipe.step.tokens_per_step // longest)
+    if processes > most:
+        alone = recipe.facts.one_target
+        given = "" if alone else f" with data.max_tokens {recipe.data.max_tokens:,}"
+        needed = f"one of the {recipe.facts.targets}" if alone else "targets for the longest example"
+        raise input_error(
+            f"{option}: more processes than a step has work for",
+            got=f"{processes:,} processes for step.tokens_per_step {recipe.step.tokens_per_step:,}{given}",
+            allowed=f"1 to {most:,}: each process needs {needed}",
+            fix=f"{fewer.format(most)}, or set step.tokens_per_step to {processes * longest}",
+        )

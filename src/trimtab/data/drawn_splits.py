@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, filterfalse, pairwise
 
 import numpy as np
 
@@ -47,10 +47,10 @@ def _split(table: PieceTable, texts: Sequence[str], keys: np.ndarray, draw: Draw
     """The same for one batch. Pieces are noted at the characters where they begin, from whole words and from drawn ones
     alike; what the rows are follows from them."""
     parts = [table.parts(text) for text in texts]
-    all_parts = [part for line in parts for part in line]
-    different = sorted((part for part in dict.fromkeys(all_parts) if part not in table.whole), key=len)[::-1]
+    all_parts = list(chain.from_iterable(parts))
+    different = sorted(filterfalse(table.whole.__contains__, dict.fromkeys(all_parts)), key=len)[::-1]
     places = {word: place for place, word in enumerate(different)} | dict.fromkeys(table.whole, -1)
-    number = np.fromiter((places[part] for part in all_parts), np.int64, len(all_parts))
+    number = np.fromiter(map(places.__getitem__, all_parts), np.int64, len(all_parts))
     place = _sums(np.fromiter(map(len, all_parts), np.int64, len(all_parts)))[:-1]
     begins = _sums(np.fromiter(map(len, texts), np.int64, len(texts)))
     line = np.repeat(np.arange(len(texts)), np.fromiter(map(len, parts), np.int64, len(parts)))

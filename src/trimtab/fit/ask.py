@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.config.load import LoadedRecipe, load_recipe, parse_recipe
+from trimtab.config.parallel import check_processes
 from trimtab.config.pretrained.place import CONFIG
 from trimtab.config.pretrained.shapes import read_settings
 from trimtab.config.run import Recipe
@@ -169,22 +170,6 @@ def given_memory(ram: str | None) -> int | None:
     return None if ram is None else parse_memory(ram, option="--ram")
 
 
-def check_ranks(recipe: Recipe, ranks: int) -> None:
-    """Raises InputError where a step has fewer target tokens than processes, or a process would have less than the
-    longest example: some of them would never have work."""
-    step = recipe.step
-    most = max(1, step.tokens_per_step // recipe.facts.targets_of_longest(recipe.data.max_tokens))
-    if ranks > most:
-        raise input_error(
-            "--ranks: more processes than a step has work for",
-            got=f"{ranks:,} processes for step.tokens_per_step {step.tokens_per_step:,} with data.max_tokens "
-            f"{recipe.data.max_tokens:,}",
-            allowed=f"1 to {most:,}: each process needs targets for the longest example",
-            fix=f"pass `--ranks {most}`, or set step.tokens_per_step to "
-            f"{ranks * recipe.facts.targets_of_longest(recipe.data.max_tokens)}",
-        )
-
-
 def notes_of(subject: Subject, ranks: int) -> tuple[str, ...]:
     """Notes on a plan for `ranks` processes."""
     if ranks > 1:
@@ -211,7 +196,7 @@ def answer_on(
     subject: Subject, gpu: Gpu, *, ram: int | None = None, size: Size | None = None, ranks: int = 1
 ) -> Answer:
     """The plan on a card, for each of so many processes, and, where it does not fit, what to change."""
-    check_ranks(subject.recipe, ranks)
+    check_processes(subject.recipe, ranks, option="--ranks", fewer="pass `--ranks {}`")
     situation = subject.on(gpu, ram=ram, ranks=ranks)
     plan, notes = situation.planned(subject.recipe), notes_of(subject, ranks)
     make = partial(Answer, subject.name, gpu, plan, speed_of(plan, gpu), ram, notes=notes)
@@ -234,7 +219,7 @@ def answer_on(
 def answers_on_all(subject: Subject, *, ram: int | None = None, ranks: int = 1) -> list[Answer]:
     """The plan on each card of the table, smallest first; changes are looked for only where the next larger ones are
     needed no more."""
-    check_ranks(subject.recipe, ranks)
+    check_processes(subject.recipe, ranks, option="--ranks", fewer="pass `--ranks {}`")
     found: list[Answer] = []
     for gpu in sorted(GPUS, key=lambda each: (each.memory, each.teraflops)):
         situation = subject.on(gpu, ram=ram, ranks=ranks)

@@ -41,7 +41,7 @@ def family_shape(settings: Settings, *, name: str) -> tuple[Shape, str]:
     if family is None:
         raise input_error(
             f"{name}: an unknown architecture",
-            got=f"model_type {str(kind)[:60]}" + _sizes_in(settings),
+            got=f"model_type {str(kind)[:60]}" + _sizes_in(found),
             allowed=", ".join(FAMILIES),
             fix="describe it by a recipe: `model: {kind: decoder, dim: ..., heads: ..., layers: ..., feed_forward: "
             "...}`",
@@ -98,6 +98,30 @@ def _size(settings: Settings, key: str, default: int) -> int:
     return value
 
 
+def _switch(settings: Settings, key: str, *, default: bool) -> bool:
+    """What is true or false, or the default where nothing is said."""
+    value = _or(settings, key, default)
+    if type(value) is not bool:
+        raise ValueError(f"{key} is {str(value)[:40]!r}, neither true nor false")
+    return value
+
+
+def _drops(settings: Settings, key: str) -> bool:
+    """Whether there is dropout, by default of a tenth."""
+    share = _or(settings, key, 0.1)
+    if type(share) not in (int, float) or not 0 <= share < 1:
+        raise ValueError(f"{key} is {str(share)[:40]!r}, not a number from 0 to below 1")
+    return share > 0
+
+
+def _named(settings: Settings, key: str, default: str) -> str:
+    """A word, or the default where there is none."""
+    value = _or(settings, key, default)
+    if not isinstance(value, str):
+        raise ValueError(f"{key} is {str(value)[:40]}, not a name")
+    return value
+
+
 def _is_size(value: Any) -> bool:
     return type(value) is int and 0 < value < 10**8
 
@@ -113,7 +137,7 @@ def _llama_like(settings: Settings) -> Shape:
     usual = HEAD_DEFAULTS.get(kind)
     divides = usual is None and settings.get("head_dim") is None
     head_size = _divided(dim, heads) if divides else _size(settings, "head_dim", usual or 1)
-    biased: bool | str = bool(_or(settings, "attention_bias", False))
+    biased = _switch(settings, "attention_bias", default=False)
     of_qkv = kind == "qwen2"
     layer = Layer(
         dim=dim,
@@ -127,16 +151,16 @@ def _llama_like(settings: Settings) -> Shape:
         rotates=True,
         qk_norm=kind in ("qwen3", "gemma3_text", "gemma3"),
         keeps_half=True,
-        biased=bool(biased) or of_qkv,
+        biased=biased or of_qkv,
     )
-    layers, tied = settings["num_hidden_layers"], bool(_or(settings, "tie_word_embeddings", gemma))
+    layers, tied = settings["num_hidden_layers"], _switch(settings, "tie_word_embeddings", default=gemma)
     weights = [Weights("embedding", (settings["vocab_size"], dim), "embedding")]
     if not tied:
         weights.append(Weights("output", (settings["vocab_size"], dim), "output"))
     weights += layer_weights(layer, layers, bias="qkv" if biased or of_qkv else False)
     if biased and not of_qkv:  # of the map after attention too
         weights.append(Weights("attention.out.bias", (dim,), "vector", layers))
-    if kind == "llama" and _or(settings, "mlp_bias", False):
+    if kind == "llama" and _switch(settings, "mlp_bias", default=False):
         inner = settings["intermediate_size"]
         weights.append(Weights("feed_forward.up.bias", (2 * inner,), "vector", layers))
         weights.append(Weights("feed_forward.down.bias", (dim,), "vector", layers))
@@ -165,11 +189,11 @@ def _bart_like(settings: Settings) -> Shape:
     m2m = kind == "m2m_100"
     vocabulary = settings["vocab_size"]
     gated_out = [Weights("embedding", (vocabulary, dim), "embedding")]
-    if kind == "marian" and not _or(settings, "share_encoder_decoder_embeddings", True):
+    if kind == "marian" and not _switch(settings, "share_encoder_decoder_embeddings", default=True):
         target = _size(settings, "decoder_vocab_size", vocabulary)
         gated_out.append(Weights("target_embedding", (target, dim), "embedding"))
     rows = _size(settings, "decoder_vocab_size", vocabulary) if kind == "marian" else vocabulary
-    tied = bool(_or(settings, "tie_word_embeddings", True))
+    tied = _switch(settings, "tie_word_embeddings", default=True)
     if not tied:  # the tables of both sides are their own then, beside the one that neither of them uses
         gated_out += [Weights(f"{side}_embedding", (rows, dim), "embedding") for side in "st"]
         gated_out.append(Weights("output", (rows, dim), "output"))
@@ -190,10 +214,10 @@ def _bart_like(settings: Settings) -> Shape:
             feed_forward=settings[f"{side}_ffn_dim"],
             gated=False,
             activation="relu"
-            if _or(settings, "activation_function", "relu" if m2m else "gelu") == "relu"
+            if _named(settings, "activation_function", "relu" if m2m else "gelu") == "relu"
             else "gelu",
             norm_first=m2m,
-            drops=_or(settings, "dropout", 0.1) > 0,
+            drops=_drops(settings, "dropout"),
             cross=side == "decoder",
             biased=True,
         )
@@ -210,8 +234,8 @@ def _t5_like(settings: Settings) -> Shape:
     dim, heads = settings["d_model"], settings["num_heads"]
     size = settings["d_kv"]
     mt5 = settings["model_type"] == "mt5"
-    how = str(_or(settings, "feed_forward_proj", "gated-gelu" if mt5 else "relu"))
-    tied = bool(_or(settings, "tie_word_embeddings", not mt5))
+    how = _named(settings, "feed_forward_proj", "gated-gelu" if mt5 else "relu")
+    tied = _switch(settings, "tie_word_embeddings", default=not mt5)
     buckets = _size(settings, "relative_attention_num_buckets", 32)
     weights = [Weights("embedding", (settings["vocab_size"], dim), "embedding")]
     if not tied:
@@ -230,7 +254,7 @@ def _t5_like(settings: Settings) -> Shape:
             gated=how.startswith("gated"),
             activation="geglu" if how.startswith("gated") else how,
             norm="rms",
-            drops=_or(settings, "dropout_rate", 0.1) > 0,
+            drops=_drops(settings, "dropout_rate"),
             cross=side == "decoder",
         )
         weights += layer_weights(layer, layers, bias=False)
@@ -256,8 +280,8 @@ def _encoder_like(settings: Settings) -> Shape:
         gated=False,
         activation="gelu",
         norm_first=not bert,
-        drops=bert and _or(settings, "hidden_dropout_prob", 0.1) > 0,
-        biased=bert or bool(_or(settings, "qkv_bias", True)),
+        drops=bert and _drops(settings, "hidden_dropout_prob"),
+        biased=bert or _switch(settings, "qkv_bias", default=True),
     )
     read = _bert_tables(settings, dim) if bert else _vit_tables(settings, dim)
     weights = [*read, *layer_weights(layer, layers, bias=True)]
@@ -287,7 +311,7 @@ def _bert_tables(settings: Settings, dim: int) -> list[Weights]:
         *norm_weights("head.norm", "layer", dim),
         Weights("output.bias", (vocabulary,), "vector"),
     ]
-    if not _or(settings, "tie_word_embeddings", True):
+    if not _switch(settings, "tie_word_embeddings", default=True):
         tables.append(Weights("output", (vocabulary, dim), "output"))
     return tables
 
@@ -300,6 +324,8 @@ def _labels(settings: Settings) -> int:
 def _vit_tables(settings: Settings, dim: int) -> list[Weights]:
     side, patch = _size(settings, "image_size", 224), _size(settings, "patch_size", 16)
     channels, labels = _size(settings, "num_channels", 3), _labels(settings)
+    if patch > side:
+        raise ValueError(f"patch_size is {patch}, more than image_size {side}")
     patches = (side // patch) ** 2
     return [
         Weights("patches.weight", (dim, channels * patch * patch), "matrix"),

@@ -115,7 +115,8 @@ def _key(name: str) -> str:
 
 
 def local_gpu() -> Gpu | None:
-    """The first GPU of this machine as its driver describes it; None where there is no driver or no GPU.
+    """The first GPU of this machine that `CUDA_VISIBLE_DEVICES` shows, as its driver describes it; None where there is
+    no driver, no GPU, or none that is shown.
 
     A card that is not in the table has the rates of the nearest one by memory, which only speeds are estimated from.
     """
@@ -127,6 +128,8 @@ def local_gpu() -> Gpu | None:
     import subprocess
 
     asked = [program, "--query-gpu=name,memory.total,compute_cap", "--format=csv,noheader,nounits"]
+    if shown := first_shown():
+        asked += ["-i", shown]
     try:
         told = subprocess.run(asked, capture_output=True, text=True, timeout=NVIDIA_SMI_S, check=True).stdout
         name, total, capability = (each.strip() for each in told.splitlines()[0].split(","))
@@ -134,6 +137,13 @@ def local_gpu() -> Gpu | None:
         return described(name, memory, float(capability))
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return None
+
+
+def first_shown() -> str:
+    """What `CUDA_VISIBLE_DEVICES` names first: a number, or the start of an identifier; nothing where it is not set."""
+    import os
+
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
 
 
 def described(name: str, memory_gib: float, capability: float) -> Gpu:

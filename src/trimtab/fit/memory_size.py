@@ -26,7 +26,7 @@ def parse_memory(text: str, *, option: str) -> int:
         raise input_error(
             f"{option}: {'has no unit' if number and not unit else 'not an amount of memory'}",
             got=text or "nothing",
-            allowed="a number and its unit: GB, GiB, MB or MiB",
+            allowed="a number and its unit: TB, GB, GiB, MB or MiB",
             fix=f"write `{option} {number or '24'}GB`",
         )
     size = float(match.group(1)) * _UNITS[unit]
@@ -34,7 +34,7 @@ def parse_memory(text: str, *, option: str) -> int:
         raise input_error(
             f"{option}: no computer has so {'little' if size < MIB else 'much'} memory",
             got=text,
-            allowed="1 MB to 1,000,000 TB",
+            allowed="1 MB to 1,024 TB",
             fix=f"write `{option} 24GB`",
         )
     return int(size)

@@ -324,6 +324,11 @@ def _start(run: Run) -> int:
     return whole + constants.CONTEXT_BYTES + constants.GAP_BYTES + constants.NCCL_BYTES
 
 
+def page_locked(size: int) -> int:
+    """Bytes of page-locked memory that PyTorch takes for a tensor: a power of two."""
+    return 1 << (size - 1).bit_length()
+
+
 def _host(run: Run) -> int:
     """The model is made in host memory, and a checkpoint brings weights and states there before it is written."""
     weights = 0 if run.recipe.model.drawn_on_gpu else 4 * run.shape.parameters
@@ -333,6 +338,6 @@ def _host(run: Run) -> int:
     )
     locked = 0
     if run.recipe.step.offload != "none":
-        locked = kept_bytes(run.recipe.step.optimizer, trained, lambda size: size, weight=run.how.weight)
+        locked = kept_bytes(run.recipe.step.optimizer, trained, page_locked, weight=run.how.weight)
     saved = saved if run.recipe.checkpoint.write else 0
     return int(1.5 * GIB) + locked + max(weights, saved)

@@ -1,6 +1,6 @@
 """A plan in words, and as plain values for JSON."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,6 +119,15 @@ def described_run(plan: Plan) -> str:
     return f"{run.how.precision}, {run.recipe.step.optimizer.kind}, {how}, {steps}{attention}"
 
 
+MOST_OF: Mapping[str, str] = {
+    "step.tokens_per_micro_batch": "That is a whole step; a larger step.tokens_per_step changes the training.",
+    "data.max_tokens": "The planner tries no longer texts.",
+    "adapter.rank": "The planner tries no higher rank.",
+    "model.dim": "The planner tries no wider model.",
+}
+"""What ends the search where memory is left."""
+
+
 def advice(answer: Answer) -> Iterator[str]:
     """What to change so that it fits, or the value that was asked for."""
     if answer.solved is not None:
@@ -126,6 +135,8 @@ def advice(answer: Answer) -> Iterator[str]:
         yield ""
         told = " ".join([f"{solved.key}={solved.value}", *solved.others])
         yield f"the largest that fits: {told}   ({in_gib(solved.plan.peak)} of {in_gib(answer.gpu.memory)})"
+        if solved.is_most:
+            yield MOST_OF[solved.key]
         return
     if answer.fits:
         return
@@ -138,8 +149,15 @@ def advice(answer: Answer) -> Iterator[str]:
                 f"{in_gib(over)} too much with a twentieth to spare. Take a smaller model (`--solve dim`) or a larger "
                 "GPU (`--gpu all`)."
             )
-        return
-    yield from climb_lines(answer.climb, answer.gpu.memory)
+    else:
+        yield from climb_lines(answer.climb, answer.gpu.memory)
+    plan = answer.plan if answer.climb is None else answer.climb.plan
+    if answer.ram is not None and plan.host > answer.ram:
+        yield (
+            f"the host is {in_gib(plan.host - answer.ram)} short: PyTorch is loaded there, the model is made and a "
+            "checkpoint is put together there. `model.init_on: gpu`, `step.optimizer.states: 8bit` or a smaller "
+            "model need less."
+        )
 
 
 def climb_lines(climb: Climb, memory: int) -> Iterator[str]:
@@ -223,7 +241,13 @@ def as_values(answer: Answer) -> dict[str, Any]:
         "too_much": None if answer.smallest is None else answer.smallest.peak - answer.gpu.memory,
         "solved": None
         if solved is None
-        else {"key": solved.key, "value": solved.value, "with": [*solved.others], "peak": solved.plan.peak},
+        else {
+            "key": solved.key,
+            "value": solved.value,
+            "with": [*solved.others],
+            "peak": solved.plan.peak,
+            "is_most": solved.is_most,
+        },
         "notes": [*answer.notes],
     }
 

@@ -26,6 +26,8 @@ class Solved:
     plan: Plan
     others: tuple[str, ...] = ()
     """Settings that go with it."""
+    is_most: bool = False
+    """Whether more would be no valid setting, or was not looked for, though it may fit."""
 
 
 def solve(situation: Situation, size: Size) -> Solved:
@@ -75,6 +77,7 @@ def _largest(situation: Situation, key: str, bounds: tuple[int, int, int], chang
         return situation.planned(recipe), others
 
     low, high = max(1, -(-least // unit)), most // unit
+    highest = high
     plan, others = at(low)
     if not situation.fits(plan):
         from trimtab.fit.memory_size import in_gib
@@ -92,7 +95,7 @@ def _largest(situation: Situation, key: str, bounds: tuple[int, int, int], chang
             low, plan, others = middle, tried, told
         else:
             high = middle - 1
-    return Solved(key, low * unit, plan, others)
+    return Solved(key, low * unit, plan, others, is_most=low == highest)
 
 
 def _with_step(recipe: Recipe, tokens: int) -> Recipe:

@@ -2,9 +2,9 @@
 
 from trimtab.build import Parts
 from trimtab.checkpoint.journal import read_journal
-from trimtab.errors import RunFailed, one_line
+from trimtab.errors import RunFailed, is_out_of_memory, ran_out
 from trimtab.training.diverged import ended_diverged
-from trimtab.training.preflight.memory import is_out_of_memory, planned_fix
+from trimtab.training.preflight.memory import planned_fix
 from trimtab.training.record import Recorder
 from trimtab.training.rollback import Spoilt, rewind
 from trimtab.training.train import train
@@ -47,15 +47,14 @@ def look_at_the_end(parts: Parts, recorder: Recorder) -> None:
 
 def out_of_memory(error: Exception, *, step: int, planned: str = "") -> str:
     """The error for memory that ran out in the middle of a run; `planned` is what else would help."""
-    said = (str(error).splitlines() or [type(error).__name__])[0]
     if step == 0:
         return (
-            f"memory ran out in the first step: {one_line(said)}\n"
+            f"memory ran out in the first step: {ran_out(error)}\n"
             "  why     the largest batch fitted before the first step, but the first update adds the optimizer states\n"
             f"  fix     {planned or 'lower step.tokens_per_micro_batch, set `step.recompute: block`, or use more GPUs'}"
         )
     return (
-        f"memory ran out after step {step}: {one_line(said)}\n"
+        f"memory ran out after step {step}: {ran_out(error)}\n"
         "  why     the largest batch fitted before the first step, so something else has taken the memory since: an "
         "evaluation, or another process\n"
         "  fix     free it, or lower evaluate.beam; then continue with --resume: the last checkpoint holds"

@@ -7,8 +7,9 @@ from tests.fit.planning import card
 from tests.label_run import label_parts
 from tests.small_run import small_parts
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.errors import is_out_of_memory
 from trimtab.training.preflight import memory
-from trimtab.training.preflight.memory import is_out_of_memory, longest_batch
+from trimtab.training.preflight.memory import longest_batch
 
 
 def full_memory(error):

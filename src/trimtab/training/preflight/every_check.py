@@ -8,6 +8,7 @@ from torch import Tensor
 
 from trimtab.distributed.agree import on_any
 from trimtab.distributed.sharding import own_part
+from trimtab.errors import is_out_of_memory
 from trimtab.finding import Finding
 from trimtab.model.block import nothing_skipped
 from trimtab.model.lora import without_adapter
@@ -19,7 +20,7 @@ from trimtab.tasks.task import Check
 from trimtab.training.preflight.cut import cut_two_ways, first_loss
 from trimtab.training.preflight.decay import decay_where_it_belongs
 from trimtab.training.preflight.gradients import every_weight_learns, optimizer_has_the_weights
-from trimtab.training.preflight.memory import does_not_fit, is_out_of_memory, longest_batch
+from trimtab.training.preflight.memory import does_not_fit, longest_batch
 from trimtab.training.preflight.modes import dropout_where_it_belongs
 from trimtab.training.preflight.ranks import dealt_over_ranks
 from trimtab.training.preflight.restored_weights import state_restored, zeros_filled

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from trimtab.config.run import Recipe
-from trimtab.errors import InputError, one_line
+from trimtab.errors import InputError, is_out_of_memory, one_line, ran_out
 from trimtab.finding import Finding
 from trimtab.run_findings.preflight import LONGEST_BATCH_DOES_NOT_FIT
 from trimtab.step.accumulate import accumulate
@@ -51,8 +51,7 @@ def does_not_fit(parts: Checked, error: Exception) -> Finding:
     )
     fix = smaller if targets > least else "lower data.max_tokens, or take a smaller model"
     return LONGEST_BATCH_DOES_NOT_FIT.found(
-        f"a micro-batch of {targets} {facts.counted} does not fit into memory: "
-        + (str(error).splitlines() or [type(error).__name__])[0],
+        f"a micro-batch of {targets} {facts.counted} does not fit into memory: " + ran_out(error),
         fix=planned_fix(parts.recipe, parts.device, ranks=parts.stepper.ranks.world_size) or fix,
     )
 
@@ -156,20 +155,26 @@ def plan_of(recipe: Recipe, gpu: "Gpu", *, ranks: int = 1) -> "Plan":
     return plan_recipe(recipe, Path(), gpu, ranks=ranks)
 
 
-def model_does_not_fit(recipe: Recipe, error: Exception, *, device: torch.device | None = None) -> str:
+def model_does_not_fit(
+    recipe: Recipe, error: Exception, *, device: torch.device | None = None, ranks: int = 1
+) -> str:
     """The error for weights that do not fit in memory."""
-    said = (str(error).splitlines() or [type(error).__name__])[0]
     sizes = recipe.model.model_dump(exclude_none=True)
     told = ", ".join(f"{key} {sizes[key]}" for key in SIZES if key in sizes)
-    planned = "" if device is None else planned_fix(recipe, device)
+    planned = "" if device is None else planned_fix(recipe, device, ranks=ranks)
     return (
-        f"the model does not fit into memory: {one_line(said)}\n"
+        f"the model does not fit into memory: {ran_out(error)}\n"
         f"  got     {told}\n"
         f"  fix     {planned or 'take a smaller one, such as `model.preset: small`, or a larger machine'}"
     )
 
 
-def is_out_of_memory(error: Exception) -> bool:
-    """Whether memory ran out; on a CPU torch raises a plain RuntimeError for it."""
-    kinds = (torch.OutOfMemoryError, MemoryError)
-    return isinstance(error, kinds) or "DefaultCPUAllocator: can't allocate memory" in str(error)
+def does_not_start(recipe: Recipe, error: Exception, *, device: torch.device, ranks: int = 1) -> str:
+    """The error for memory that runs out while data, a model's first weights or a checkpoint are read."""
+    free = "end other programs that use the memory of this machine, or lower data.workers"
+    planned = "" if isinstance(error, MemoryError) else planned_fix(recipe, device, ranks=ranks)
+    return (
+        f"memory ran out before the first step: {ran_out(error)}\n"
+        "  why     data, weights or a checkpoint were being read; nothing was trained, and checkpoints are intact\n"
+        f"  fix     {planned or free}"
+    )
