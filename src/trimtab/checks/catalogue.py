@@ -25,7 +25,7 @@ OF_SCRIPTS: Final = frozenset(
         "E118", "E119", "E120", "E121", "K113", "L121", "L122", "M125", "M126", "M127", "M129", "M321", "M322",
         "M323", "M325", "M326", "M327", "M328", "P119", "P120", "P312", "S161", "S162", "S163", "S164", "S165",
         "S166", "S167", "S168", "S169", "M324", "S317", "L123", "E122", "D133", "L124", "P121", "K114", "P122", "L125",
-        "S170", "S171",
+        "S170", "S171", "D135",
     }
 )  # fmt: skip
 """Rules that look only at what a script does: for other files they are not even loaded."""

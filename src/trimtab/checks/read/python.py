@@ -22,8 +22,9 @@ from trimtab.errors import InputError, input_error
 
 FOLLOWED = frozenset(
     {
-        "accelerate", "bitsandbytes", "datasets", "deepspeed", "lightning", "onnxruntime", "peft",
-        "pytorch_lightning", "timm", "torch", "torchao", "torchvision", "transformers", "trl", "unsloth",
+        "accelerate", "albumentations", "bitsandbytes", "datasets", "deepspeed", "diffusers", "lightning",
+        "lightning_fabric", "onnxruntime", "peft", "pytorch_lightning", "sentence_transformers",
+        "timm", "torch", "torchao", "torchvision", "transformers", "trl", "unsloth",
         "x_transformers",
     }
 )  # fmt: skip
