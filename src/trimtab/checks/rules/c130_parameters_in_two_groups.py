@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import is_optimizer
+from trimtab.checks.read.flow.roles import OPTIMIZERS
 from trimtab.checks.read.flow.values import Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
@@ -37,8 +37,8 @@ RULE = Rule(
 
 def check(run: Description) -> Iterator[Diagnosis]:
     """Groups that are written out, of which one has all parameters of a model, and another those of a part of it."""
-    for event in flow_of(run.document).each("call"):
-        if event.value.of is not None or not is_optimizer(event.value):
+    for event in flow_of(run.document).named(*OPTIMIZERS):
+        if event.value.of is not None:
             continue
         given = event.value.argument(0, "params")
         if given is None or given.made != "list":

@@ -53,7 +53,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         run.document, "set_default_device", "torch.device(", "device_map", "set_default_tensor_type"
     ):
         return
-    for event in flow.each("call"):
+    for event in flow.named("DistributedDataParallel", "DDP"):
         given = event.value.args[0] if event.value.args else None
         devices = event.value.keywords.get("device_ids")
         if (
