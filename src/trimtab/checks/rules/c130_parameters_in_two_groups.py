@@ -49,11 +49,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
                 (each for other, each in enumerate(owners) if other != at and _holds(each, inner)), None
             )
             if outer is not None:
-                names = {
-                    "outer": outer.label or outer.name or "model",
-                    "inner": inner.label or inner.name or "the part",
-                }
-                yield RULE.at(event.place, **names)
+                yield RULE.at(
+                    event.place,
+                    outer=outer.label or outer.name or "model",
+                    inner=inner.label or inner.name or "the part",
+                )
                 return
 
 

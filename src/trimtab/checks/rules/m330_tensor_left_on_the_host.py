@@ -124,8 +124,10 @@ def _is_used_as_it_is(owner: ast.ClassDef, name: str) -> bool:
         for node in ast.walk(part):
             if isinstance(node, ast.Call) and _is_moved(node, name):
                 return False
-            is_named = isinstance(node, ast.Attribute) and node.attr == name
-            if is_named and not isinstance(node.ctx, ast.Load) and part.name != "__init__":
+            is_set = (
+                isinstance(node, ast.Attribute) and node.attr == name and not isinstance(node.ctx, ast.Load)
+            )
+            if is_set and part.name != "__init__":
                 return False
             if part.name == "forward" and isinstance(node, ast.BinOp):
                 is_used = is_used or any(_is_self(side, name) for side in (node.left, node.right))
