@@ -34,6 +34,7 @@ SCRATCH = {
         ({"norm_placement": "post"}, ["warning"]),
         ({}, ["note"]),
         ({"norm_placement": "pre"}, []),
+        ({"norm_placement": "pre", "learning_rate": 1e-3}, ["note"]),
         ({"learning_rate": 5e-5}, []),
         ({"from_scratch": False, "norm_placement": "post"}, []),
         ({"warmup_steps": 100}, []),

@@ -23,7 +23,6 @@ def said(rule, text, versions=NEW):
         ("from lightning.pytorch.callbacks import ModelCheckpoint\nModelCheckpoint(period=1)\n", "remove"),
         ("from trl import SFTTrainer\nSFTTrainer(model=model, args=args, max_length=512)\n", "SFTConfig"),
         ("from trl import GRPOTrainer\nGRPOTrainer(model=model, reward_func=f)\n", "reward_funcs"),
-        ("from accelerate import Accelerator\nAccelerator(fp16=True)\n", "mixed_precision"),
         ("from accelerate import Accelerator\nAccelerator(dispatch_batches=True)\n", "DataLoaderConfiguration"),
         ("from peft import IA3Config\nIA3Config(target_module=['k'])\n", "target_modules"),
         ("from transformers import EarlyStoppingCallback\nEarlyStoppingCallback(patience=3)\n", "early_stopping_"),

@@ -21,6 +21,7 @@ from trimtab.checks.kinds.scripts.model import (
     loads,
     script_adapter,
     token_concepts,
+    x_transformer_concepts,
 )
 from trimtab.checks.kinds.scripts.optimizer import optimizer_calls, optimizer_concepts
 from trimtab.checks.kinds.scripts.own_loop import own_loop_concepts
@@ -45,10 +46,11 @@ TELLING = frozenset(
 """Calls whose arguments stand among the keys, besides those that make something."""
 LIBRARIES = frozenset(
     {
-        "accelerate", "axolotl", "bitsandbytes", "ctranslate2", "deepspeed", "liger_kernel", "lightning", "onnx",
+        "accelerate", "albumentations", "axolotl", "bitsandbytes", "ctranslate2", "deepspeed", "liger_kernel",
+        "lightning", "onnx",
         "onnxruntime",
         "optimum", "peft", "pytorch_lightning", "sentence_transformers", "torch", "torchao", "torchvision",
-        "transformers", "trl", "unsloth",
+        "transformers", "trl", "unsloth", "x_transformers",
     }
 )  # fmt: skip
 OF_TRAINING = ("weights_dtype", "from_scratch", "autocast", "gradient_checkpointing", "use_reentrant")
@@ -110,6 +112,7 @@ def _whole(document: Document, surroundings: Surroundings) -> Concepts:
         **loop_concepts(document, versions),
         **loading_concepts(document, versions),
         **token_concepts(document),
+        **x_transformer_concepts(document),
         **optimizer_concepts(document),
         **script_adapter(document, versions),
     }

@@ -1,6 +1,7 @@
 """A script to the calls in it, by its syntax tree; nothing of it is imported or run."""
 
 import ast
+import re
 import sys
 import warnings
 from array import array
@@ -22,8 +23,9 @@ from trimtab.errors import InputError, input_error
 
 FOLLOWED = frozenset(
     {
-        "accelerate", "bitsandbytes", "datasets", "deepspeed", "lightning", "onnxruntime", "peft",
-        "pytorch_lightning", "timm", "torch", "torchao", "torchvision", "transformers", "trl", "unsloth",
+        "accelerate", "albumentations", "bitsandbytes", "datasets", "deepspeed", "diffusers", "lightning",
+        "lightning_fabric", "onnxruntime", "peft", "pytorch_lightning", "sentence_transformers",
+        "timm", "torch", "torchao", "torchvision", "transformers", "trl", "unsloth",
         "x_transformers",
     }
 )  # fmt: skip
@@ -57,7 +59,7 @@ def parse(lines: Lines) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(lines.text)
+            return _parsed(lines.text)
     except SyntaxError as error:
         line = min(max(error.lineno or 1, 1), len(lines.starts))
         raise input_error(
@@ -76,6 +78,19 @@ def parse(lines: Lines) -> ast.Module:
         ) from None
     except (ValueError, UnicodeError) as error:
         raise input_error(f"not Python: {error}"[:200], where=lines.path) from None
+
+
+_UNBRACKETED = re.compile(r"(?m)^[ \t]*except\*?[ \t]+[\w.]+(?:[ \t]*,[ \t]*[\w.]+)+(?=[ \t]*:)")
+
+
+def _parsed(text: str) -> ast.Module:
+    """The syntax tree; `except A, B:` of Python 3.14 is read by older ones too, every character where it was."""
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        if "must be parenthesized" not in str(error.msg):
+            raise
+        return ast.parse(_UNBRACKETED.sub(lambda found: found[0].replace(",", "|"), text))
 
 
 class Code:

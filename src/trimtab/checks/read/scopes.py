@@ -150,16 +150,14 @@ def _children(node: ast.AST, scope: Scope) -> list[tuple[ast.AST, Scope]]:
         inner = Scope(outer=scope)
         return [(part, inner) for part in parts(node)]
     match node:
-        case (
-            ast.Assign(targets=[ast.Name()], value=value)
-            | ast.AnnAssign(target=ast.Name(), value=ast.expr() as value)
+        case ast.Assign(targets=[ast.Name()], value=value):
+            return [(value, scope)]  # the name is bound already, to this value
+        case ast.AnnAssign(target=ast.Name(), value=ast.expr() as value):
+            return [(node.annotation, scope), (value, scope)]
+        case ast.Assign(targets=[ast.Tuple() as target], value=ast.Tuple() as value) if _is_pairwise(
+            target, value
         ):
-            # The name is bound already, to this value.
-            return (
-                [(value, scope)]
-                if isinstance(node, ast.Assign)
-                else [(node.annotation, scope), (value, scope)]
-            )
+            return [(each, scope) for each in value.elts]
         case _:
             pass
     return [(part, scope) for part in parts(node)]
@@ -186,6 +184,12 @@ def _assigned(found: Survey, node: ast.Assign, scope: Scope) -> None:
                     found.unpacked.setdefault(name, []).append((call, index))
                 case _:
                     pass
+        case ast.Tuple(elts=targets) as target, ast.Tuple(elts=values) as value if _is_pairwise(
+            target, value
+        ):
+            for each, given in zip(targets, values, strict=True):
+                if isinstance(each, ast.Name):
+                    _assign(found, scope, each.id, given)
         case ast.Tuple(elts=targets), ast.Call() as call:
             for index, target in enumerate(targets):
                 if isinstance(target, ast.Name):
@@ -194,6 +198,16 @@ def _assigned(found: Survey, node: ast.Assign, scope: Scope) -> None:
             found.unpacked.setdefault(name, []).append((call, 0))
         case _:
             pass
+
+
+def _is_pairwise(target: ast.Tuple, value: ast.Tuple) -> bool:
+    """Whether `a, b = 1, 2` gives each name one of the values."""
+    is_whole = not any(isinstance(each, ast.Starred) for each in value.elts)
+    return (
+        is_whole
+        and len(target.elts) == len(value.elts)
+        and all(isinstance(each, ast.Name) for each in target.elts)
+    )
 
 
 def _annotated(found: Survey, node: ast.AnnAssign, scope: Scope) -> None:

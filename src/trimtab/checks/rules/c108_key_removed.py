@@ -194,6 +194,42 @@ _GONE: dict[tuple[str, str], tuple[str, tuple[int, ...], str]] = {
             },
         }.items()
     },
+    ("peft.prepare_model_for_int8_training", ""): ("peft", (0, 10), "use prepare_model_for_kbit_training"),
+    ("accelerate.Accelerator", "logging_dir"): ("accelerate", (0, 20), "write `project_dir=`"),
+    ("accelerate.Accelerator", "fp16"): ("accelerate", (0, 20), 'write `mixed_precision="fp16"`'),
+    **{
+        (f"torch.optim.lr_scheduler.{name}", "verbose"): ("torch", (2, 7), "log `get_last_lr()` yourself")
+        for name in (
+            "ReduceLROnPlateau",
+            "StepLR",
+            "MultiStepLR",
+            "CosineAnnealingLR",
+            "CosineAnnealingWarmRestarts",
+            "ExponentialLR",
+            "LambdaLR",
+            "LinearLR",
+            "OneCycleLR",
+            "PolynomialLR",
+            "CyclicLR",
+        )
+    },
+    **{
+        (f"transformers.{name}.from_pretrained", f"load_in_{bits}bit"): (
+            "transformers",
+            (5, 0),
+            f"write `quantization_config=BitsAndBytesConfig(load_in_{bits}bit=True)`",
+        )
+        for name in (
+            "AutoModelForCausalLM",
+            "AutoModelForSeq2SeqLM",
+            "AutoModelForSequenceClassification",
+            "AutoModel",
+            "AutoModelForTokenClassification",
+            "AutoModelForImageTextToText",
+            "LlamaForCausalLM",
+        )
+        for bits in (4, 8)
+    },
     ("datasets.load_metric", ""): ("datasets", (3, 0), "use `evaluate.load`"),
     **{
         (f"transformers.{trainer}", "tokenizer"): ("transformers", (5, 0), "write `processing_class=`")

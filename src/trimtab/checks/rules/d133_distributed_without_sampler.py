@@ -12,6 +12,7 @@ from trimtab.checks.read.flow.accelerators import accelerators, takes_loss
 from trimtab.checks.read.flow.loops import training_loops
 from trimtab.checks.read.flow.modules import is_wrapper_of_processes
 from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.roles import is_optimizer, is_schedule
 from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.finding import Severity
@@ -212,7 +213,8 @@ def _says_rank(node: ast.AST) -> bool:
 
 def _is_prepared(flow: Flow, loader: Value) -> bool:
     for event in flow.named(*_LOADERS):
-        if any(each is loader for given in event.value.parts() for each in walk(given, most=12)):
+        prepared = [each for each in event.value.parts() if not is_schedule(each) and not is_optimizer(each)]
+        if any(each is loader for given in prepared for each in walk(given, most=12)):
             return True
     return False
 

@@ -7,7 +7,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.read.flow.loops import stepped, training_loops
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import options, root
+from trimtab.checks.read.flow.roles import forwards, options, root, without_gradients
 from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
@@ -70,7 +70,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
             trained += [model for each in options(stepped(step)) for model in _models_of(each)]
     is_frozen = says(run.document, "requires_grad")
     parts = {} if switched or given or is_frozen else {id(model): _part_of(model) for model in trained}
+    idle = _never_trained(flow)
     for model in dict.fromkeys(trained):
+        if any(each is model for each in idle):
+            continue
         part = parts.get(id(model))
         if part is not None and part.place is not None and not _is_known_elsewhere(flow, model):
             yield RULE.at(part.place, model=part.label or "model")
@@ -80,6 +83,18 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if not _is_known_elsewhere(flow, model) and model.place is not None:
             yield RULE.at(model.place, model=model.label or "model")
             return
+
+
+def _never_trained(flow: Flow) -> list[Value]:
+    """Models that only run without gradients, such as a teacher whose weights an optimizer is given all the same."""
+    runs: dict[int, list[Event]] = {}
+    models: dict[int, Value] = {}
+    for event in forwards(flow.events):
+        model = root(event.value.of)
+        if model is not None:
+            models[id(model)] = model
+            runs.setdefault(id(model), []).append(event)
+    return [models[key] for key, events in runs.items() if all(without_gradients(each) for each in events)]
 
 
 def _models_of(optimizer: Value) -> list[Value]:

@@ -12,7 +12,7 @@ RULE = Rule(
     name="neftune-noise-drowns-embeddings",
     severity="note",
     message="NEFTune adds noise of norm {noise:.2f} or more to each embedding (alpha {alpha}, at most "
-    "{length} tokens), against an embedding norm of about {norm:.2f}",
+    "{length} tokens), {against}",
     why="The noise is alpha / sqrt(3 L) per token whatever the width: tuned on chats of 512 tokens, where "
     "alpha 5 gives 0.13, it is 0.65 at 20 tokens. Gains are known for long chats, none for traditional "
     "tasks; what is learned from sentences may drown in it.",
@@ -53,6 +53,11 @@ RULE = Rule(
 
 MOST = 0.3
 """Noise as a share of the embedding's norm."""
+OF_THE_PAPER = 5 / sqrt(3 * 512)
+"""The noise of the smallest alpha of the paper, 5, over its longest answers: 0.13."""
+TIMES = 2
+SHORT = 128
+"""How many times that noise is spoken of, whatever the embeddings are, where no text is longer than this."""
 SPREAD = 0.02
 WIDEST = 8192
 """Where the width is not known, that of the widest models people fine-tune: the mildest verdict."""
@@ -84,14 +89,20 @@ def check(run: Description) -> Iterator[Diagnosis]:
         return
     norm = SPREAD * sqrt(max(1, run.value("hidden_size") or WIDEST))
     noise = alpha.value / sqrt(3 * length.value)
-    if noise > MOST * norm:
-        wanted = MOST * norm * sqrt(3 * length.value)
+    is_large = noise > MOST * norm
+    if is_large or (length.value <= SHORT and noise >= TIMES * OF_THE_PAPER):
+        against = (
+            f"against an embedding norm of about {norm:.2f}"
+            if is_large
+            else f"{noise / OF_THE_PAPER:.1f} times the noise with which gains are known"
+        )
+        wanted = MOST * norm if is_large else OF_THE_PAPER
         yield RULE.at(
             alpha,
             severity="warning" if noise > norm else None,
             noise=noise,
             alpha=f"{alpha.value:g}",
             length=length.value,
-            norm=norm,
-            wanted=wanted,
+            against=against,
+            wanted=wanted * sqrt(3 * length.value),
         )

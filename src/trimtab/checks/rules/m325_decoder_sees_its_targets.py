@@ -1,5 +1,6 @@
 """M325 decoder-sees-its-targets"""
 
+import re
 from collections.abc import Iterator
 
 from trimtab.checks.code_text import says
@@ -56,12 +57,13 @@ RULE = Rule(
 def check(run: Description) -> Iterator[Diagnosis]:
     """A decoder of torch.nn whose target is embedded tokens, in a script that cuts targets by one for a cross
     entropy."""
-    if not says(run.document, ":-1]", ": -1]", ":-1,"):
+    is_shifted = _SHIFTED.search(run.document.text) is not None and not says(run.document, "mask", "causal")
+    if not is_shifted and not says(run.document, ":-1]", ": -1]", ":-1,"):
         return
     flow = flow_of(run.document)
     if not cross_entropies(flow):
         return
-    yield from _of_encoders(flow)
+    yield from _of_encoders(flow, is_shifted=is_shifted)
     for event in flow.named("__call__"):
         module = root(event.value.of)
         if module is None or module.made != "call" or event.value.has_rest:
@@ -76,14 +78,19 @@ def check(run: Description) -> Iterator[Diagnosis]:
             return
 
 
-def _of_encoders(flow: Flow) -> Iterator[Diagnosis]:
-    """A TransformerEncoder without a mask behind logits for `ids[:, :-1]`, whose targets are `ids[:, 1:]`."""
+_SHIFTED = re.compile(r"\[\s*(\w+)\s*\+\s*1\s*:\s*(?:\1\b|[^\]]*\+\s*1\s*\])")
+"""`data[i + 1 : i + 1 + block]`: targets that are cut one token later than the inputs."""
+
+
+def _of_encoders(flow: Flow, *, is_shifted: bool) -> Iterator[Diagnosis]:
+    """A TransformerEncoder without a mask behind logits for `ids[:, :-1]`, whose targets are `ids[:, 1:]`, or in a
+    script that cuts its targets out of the data one token later and speaks of no mask."""
     for loss in cross_entropies(flow):
         target = plain(loss.targets)
         if target is None:
             continue
         parts = list(walk_through(loss.logits))
-        if not any(is_tail_of(target, each) for each in parts if each.made == "item"):
+        if not is_shifted and not any(is_tail_of(target, each) for each in parts if each.made == "item"):
             continue
         for call in parts:
             module = root(call.of) if call.made == "call" and call.name == "__call__" else None

@@ -40,7 +40,8 @@ RULE = Rule(
     symptoms=("killed", "slow", "out of memory on the host"),
 )
 
-FROM_GB = 16
+FROM_GB = 8
+"""Half the host memory of a small machine with a GPU."""
 
 
 def check(run: Description) -> Iterator[Diagnosis]:

@@ -71,6 +71,8 @@ RULE = Rule(
 
 HARMLESS = 1e-4
 """Below this rate Adam's first steps are small, whatever the gradient."""
+PRE_NORM_RATE = 1e-3
+"""From here on a pre-norm transformer is seen to lose by it; below that it needs none."""
 _OPENNMT = ("opennmt", "mammoth", "eole")
 
 
@@ -81,13 +83,12 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if (
         run.value("optimizer") not in ADAM_FAMILY
         or rate is None
-        or rate.value < HARMLESS
-        or placement == "pre"
+        or rate.value < (PRE_NORM_RATE if placement == "pre" else HARMLESS)
     ):
         return
     if run.value("from_scratch") is True and _has_no_warmup(run):
         where = rate if rate.is_written else run.setting("optimizer") or rate
-        what = "post-norm transformer" if placement == "post" else "new model"
+        what = f"{placement}-norm transformer" if placement in ("post", "pre") else "new model"
         yield RULE.at(where, severity=None if placement == "post" else "note", what=what, rate=rate.value)
 
 

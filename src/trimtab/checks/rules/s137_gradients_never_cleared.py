@@ -85,6 +85,12 @@ def check(run: Description) -> Iterator[Diagnosis]:
             fix = "call `optimizer.zero_grad()` in the loop that steps, once a step"
             yield RULE.at(step.place, fault=fault, fix=fix)
             return
+        alone = _never_cleared(run, flow, loop)
+        if alone is not None and not _is_handed_on(loop):
+            name = (stepped(alone).label if stepped(alone) else "") or "this optimizer"  # type: ignore[union-attr]
+            fault = f"gradients of `{name}` are never cleared: each step adds to all before it"
+            yield RULE.at(alone.place, fault=fault, fix=f"call `{name}.zero_grad()` once a step")
+            return
         lost = _cleared_between(loop)
         if lost is not None:
             fix = "move `zero_grad()` behind `step()`"
@@ -166,6 +172,24 @@ def _is_cleared_outside(run: Description, flow: Flow, loop: Loop) -> bool:
         return False
     function = next((block for block in reversed(loop.backward.path) if block.kind == "function"), None)
     return bool(within) or all(function is None or event.within(function) for event in clears)
+
+
+def _never_cleared(run: Description, flow: Flow, loop: Loop) -> Event | None:
+    """The step of one of several optimizers whose gradients nothing in the file clears, where all that clears is seen:
+    a generator's, which gets gradients from the loss of the discriminator too."""
+    steps = [step for step in loop.steps() if (made := stepped(step)) is not None and made.made == "call"]
+    clears = list(flow.named(*CLEARS))
+    lines = sum(text.count(f".{name}(") for text in (run.document.text, *flow.texts) for name in CLEARS)
+    is_seen = len({event.place for event in clears}) == lines
+    if not is_seen or len({id(stepped(step)) for step in steps}) < _SEVERAL:
+        return None
+    if says(run.document, *(word for word in _CLEARING if word not in CLEARS)):
+        return None
+    return next((step for step in steps if not any(_may_clear(each, stepped(step)) for each in clears)), None)
+
+
+_SEVERAL = 2
+"""Optimizers in one loop."""
 
 
 def _may_clear(clear: Event, optimizer: Value | None) -> bool:

@@ -6,7 +6,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import is_optimizer, options, root
+from trimtab.checks.read.flow.roles import optimizers_made, options, root
 from trimtab.checks.read.flow.values import Block, Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.finding import Severity
@@ -66,8 +66,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
     flow = flow_of(run.document)
     steps = {id(each) for event in flow.named("step") for each in walk(event.subject, most=3)}
     steps |= {id(each) for event in flow.named("step", "prepare") for each in event.value.args}
-    for event in flow.events:
-        if event.kind != "call" or event.value.of is not None or not is_optimizer(event.value):
+    for event in optimizers_made(flow):
+        if event.value.of is not None:
             continue
         model = _model_of(event.value)
         if model is None or id(event.value) not in steps:

@@ -8,7 +8,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Folklore
 from trimtab.checks.read.flow.loops import training_loops
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import is_optimizer, loaded_class, options, root
+from trimtab.checks.read.flow.roles import loaded_class, optimizers_made, options, root
 from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
@@ -78,9 +78,7 @@ def _never_spared(flow: Flow) -> Iterator[Diagnosis]:
     """Groups by `n in no_decay`, where `n` is the full name of a weight and the list has parts of names:
     no weight is in
     it."""
-    for event in flow.events:
-        if event.kind != "call" or not is_optimizer(event.value):
-            continue
+    for event in optimizers_made(flow):
         for group in walk(event.value.argument(0, "params"), most=80):
             test = group.fields.get("<tests>") if group.made == "element" else None
             if (
@@ -106,8 +104,8 @@ def _never_spared(flow: Flow) -> Iterator[Diagnosis]:
 def _wrong_groups(flow: Flow) -> Iterator[Diagnosis]:
     """Two groups by `any(part in name for part in no_decay)`: the decay on the wrong one, or on both, and parts of
     names that no norm of the model has."""
-    for event in flow.each("call"):
-        given = event.value.argument(0, "params") if is_optimizer(event.value) else None
+    for event in optimizers_made(flow):
+        given = event.value.argument(0, "params")
         groups = given.args if given is not None and given.made == "list" and len(given.args) == 2 else ()
         parts = [_parts_of(group) for group in groups]
         if (

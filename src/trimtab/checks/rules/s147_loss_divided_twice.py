@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from trimtab.checks.description import Description
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.evidence import Arithmetic, Maintainer
-from trimtab.checks.read.flow.accelerators import accelerators, is_accelerator
+from trimtab.checks.read.flow.accelerators import accelerators, engine_accumulation, is_accelerator
 from trimtab.checks.read.flow.loops import training_loops
 from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.periods import turn_of_event
@@ -45,6 +45,7 @@ RULE = Rule(
 def check(run: Description) -> Iterator[Diagnosis]:
     """`accelerator.backward` of a quotient by the accumulation, where the one Accelerator is given one above 1."""
     yield from _by_hand(run)
+    yield from _by_engine(run)
     made = accelerators(run.document)
     size = made[0].keywords.get("gradient_accumulation_steps") if len(made) == 1 else None
     if size is None or size.constant == 1:
@@ -54,6 +55,21 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if is_accelerator(event.subject) and loss is not None and _is_divided(loss, size):
             count = f"{size.constant}" if isinstance(size.constant, int) else "that many"
             where, fix = "by `accelerator.backward`", "give `accelerator.backward` the loss as it is"
+            yield RULE.at(event.place, size=count, other=where, fix=fix)
+            return
+
+
+def _by_engine(run: Description) -> Iterator[Diagnosis]:
+    """`engine.backward` of a quotient by the accumulation in the configuration that the script gives DeepSpeed."""
+    flow = flow_of(run.document)
+    size = engine_accumulation(flow)
+    if size is None or size.constant == 1:
+        return
+    for event in flow.named("backward"):
+        loss = event.value.argument(0, "loss")
+        if loss is not None and loss.made == "binary" and _is_divided(loss, size):
+            count = f"{size.constant}" if isinstance(size.constant, int) else "that many"
+            where, fix = "by DeepSpeed's `backward`", "give `engine.backward` the loss as it is"
             yield RULE.at(event.place, size=count, other=where, fix=fix)
             return
 

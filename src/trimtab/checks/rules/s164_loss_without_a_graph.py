@@ -67,6 +67,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
         loss = event.subject
         if loss is None or not _is_told(flow, event, loss):
             continue
+        if loss.made == "call" and loss.name in _NEW:
+            yield RULE.at(event.place, cut=loss.name)  # a new leaf: no way leads from it to anything
+            return
         calls = calls if calls is not None else {id(each.value): each for each in forwards(flow.events)}
         cut, is_open = _way(loss, calls)
         if cut and not is_open:

@@ -82,6 +82,39 @@ def is_of_unsloth(call: Call, document: Document) -> bool:
     )
 
 
+def x_transformer_concepts(document: Document) -> Concepts:
+    """An encoder-decoder of x-transformers, where the script makes exactly one: its size, and its positions. Rotary and
+    relative ones switch the absolute positions off that it has otherwise."""
+    calls = [call for call in document.calls if call.name == "XTransformer"]
+    concepts: Concepts = {}
+    if len(calls) != 1 or "x_transformers" not in document.imports or calls[0].has_rest:
+        return concepts
+    call = calls[0]
+    put(concepts, "from_scratch", Setting(key=call.name, value=True, place=call.place))
+    put(concepts, "encoder_decoder", Setting(key=call.name, value=True, place=call.place))
+    sizes = (("hidden_size", "dim"), ("layers", "dec_depth"), ("encoder_layers", "enc_depth"))
+    for concept, name in (*sizes, ("vocab_size", "dec_num_tokens")):
+        put(concepts, concept, positional(call, 99, name))
+    for name, kind in (
+        ("rotary_pos_emb", "rotary"),
+        ("rel_pos_bias", "relative"),
+        ("alibi_pos_bias", "alibi"),
+    ):
+        settings = [positional(call, 99, f"{side}_{name}") for side in ("enc", "dec")]
+        is_on = all(setting is not None and setting.value is True for setting in settings)
+        absolute = [positional(call, 99, f"{side}_use_abs_pos_emb") for side in ("enc", "dec")]
+        is_alone = kind != "alibi" or all(
+            setting is not None and setting.value is False for setting in absolute
+        )
+        if (
+            is_on
+            and is_alone
+            and not any(f"{side}_disable_abs_pos_emb" in call.arguments for side in ("enc", "dec"))
+        ):
+            put(concepts, "positions", settings[0], kind)
+    return concepts
+
+
 def token_concepts(document: Document) -> Concepts:
     """Tokens that the script adds, where all of them are written out."""
     concepts: Concepts = {}

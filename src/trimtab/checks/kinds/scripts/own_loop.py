@@ -4,7 +4,7 @@ from trimtab.checks.document import Document
 from trimtab.checks.kinds.concept_map import Concepts, put
 from trimtab.checks.kinds.huggingface.loading import dtype_word
 from trimtab.checks.read.flow.of import flow_of
-from trimtab.checks.read.flow.roles import is_optimizer, root
+from trimtab.checks.read.flow.roles import optimizers_made, root
 from trimtab.checks.read.flow.values import Event, Flow, Value
 from trimtab.checks.setting import Setting
 
@@ -50,8 +50,8 @@ def own_loop_concepts(document: Document) -> Concepts:
 def trained_models(flow: Flow) -> list[tuple[Event, Value]]:
     """Where an optimizer is made with all parameters of a model, and that model."""
     found: list[tuple[Event, Value]] = []
-    for event in flow.events:
-        if event.kind != "call" or event.value.of is not None or not is_optimizer(event.value):
+    for event in optimizers_made(flow):
+        if event.value.of is not None:
             continue
         given = event.value.argument(0, "params")
         is_whole = (

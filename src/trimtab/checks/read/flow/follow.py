@@ -34,7 +34,8 @@ _TELLING: Final = (
     "barrier", "wait_for_everyone", "masked_fill", "padding_mask", "batch_decode", "functional.dropout", "F.dropout",
     "best", "nn.Transformer", "worker_init_fn", "= [nn.", ".append(nn.", "nn.LSTM(", "nn.GRU(", "Adafactor(",
     "DataParallel(", "save_pretrained(", "scale_batch_size", "state_dict(", "init_process_group", "AdamW",
-    "add_tokens(", "DataCollator", "no_grad", "inference_mode",
+    "add_tokens(", "DataCollator", "no_grad", "inference_mode", "SmallestMaxSize", "LongestMaxSize", "PadIfNeeded",
+    "etterbox(", "LetterBox(", "train_test_split(", "Accelerator(", "self.log(", "Normalize(",
 )  # fmt: skip
 """Something that a rule asks for: a function without any of it is followed only where it is called."""
 

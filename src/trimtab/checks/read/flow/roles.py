@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from trimtab.checks.read.flow.modules import is_module
-from trimtab.checks.read.flow.values import Block, Event, Value, walk
+from trimtab.checks.read.flow.values import Block, Event, Flow, Value, walk
 
 OPTIMIZERS: Final = frozenset(
     {
@@ -66,6 +66,16 @@ def options(value: Value | None) -> tuple[Value, ...]:
 def is_optimizer(value: Value | None) -> bool:
     """Whether it is an optimizer."""
     return any(_is_optimizer(each) for each in options(value))
+
+
+def optimizers_made(flow: Flow) -> list[Event]:
+    """Every call whose result is an optimizer."""
+    found: list[Event] | None = flow.answers.get("<optimizers>")
+    if found is None:
+        found = flow.answers["<optimizers>"] = [
+            event for event in flow.each("call") if is_optimizer(event.value)
+        ]
+    return found
 
 
 def _is_optimizer(value: Value) -> bool:
