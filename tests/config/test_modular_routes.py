@@ -41,8 +41,13 @@ def test_language_specific_layers_of_an_untrained_direction_are_those_of_its_lan
     changed = {
         "model/encoder_components": {"shared": 4},
         "model/decoder_components": {"shared": 3},
-        "model/language_layers": {"encoder": {"source": 1, "target": 2}, "decoder": {"source": 1, "target": 1}},
-        **{f"model/directions/{name}/{side}": ["shared"] for name in names for side in ("encoder", "decoder")},
+        "model/language_layers": {
+            "encoder": {"source": 1, "target": 2},
+            "decoder": {"source": 1, "target": 1},
+        },
+        **{
+            f"model/directions/{name}/{side}": ["shared"] for name in names for side in ("encoder", "decoder")
+        },
     }
     recipe = load_recipe(tree_with(**changed)).recipe
     route, _, _ = named_route(recipe, "de-pt")
