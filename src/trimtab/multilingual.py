@@ -198,8 +198,16 @@ def _files(folder: Path) -> Iterator[Path]:
                 allowed="a folder of corpora",
                 fix="name a folder further down",
             )
-        if path.is_file():
-            yield path
+        if not path.is_file():
+            continue
+        if any("\ud800" <= letter <= "\udfff" for letter in str(path)):
+            raise input_error(
+                f"--data {folder}: a file has a name that a recipe cannot contain",
+                got=ascii(path.relative_to(folder).as_posix()),
+                allowed="names in UTF-8",
+                fix="rename the file, or move it out of the folder",
+            )
+        yield path
 
 
 def _readings(path: PurePath, languages: Sequence[str]) -> Iterator[tuple[tuple[str, str], str]]:
@@ -270,11 +278,12 @@ def _recipe(layout: Layout, pairs: Sequence[FoundPair], *, temperature: float, s
     yield "  # Both directions are read from the same files."
     yield "  train:"
     for pair in trained:
-        one, other = pair.languages
         source, target = (scalar(_path(path, start)) for path in pair.paths)
+        there, back = (scalar("-".join(way)) for way in _ways(pair))
+        reverse = f", reverse_direction: {back}" if there.count("-") > 1 else ""
         yield (
-            f"    - {{name: {scalar(pair.name)}, source: {source}, target: {target}, direction: {one}-{other}, "
-            f"both_directions: true}}  # {pair.lines:,} lines"
+            f"    - {{name: {scalar(pair.name)}, source: {source}, target: {target}, direction: {there}, "
+            f"both_directions: true{reverse}}}  # {pair.lines:,} lines"
         )
     if layout.texts:
         yield "  # Monolingual text: the model learns to restore corrupted lines."
