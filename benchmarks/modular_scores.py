@@ -92,7 +92,7 @@ def about():
     from record import command, commit
 
     return {
-        "question": "modular against tagged, equal layers on a path and equal minutes: chrF and off-target rate",
+        "question": "modular against tagged, equal minutes and about equal steps: chrF and off-target rate",
         "card": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
         "torch": torch.__version__,
         "commit": commit(),

@@ -57,6 +57,7 @@ def test_json_gives_the_command_that_installs_what_is_missing() -> None:
         extras=(
             Extra("comet", (Package("unbabel-comet", ">=2.2", None),)),
             Extra("zstd", (Package("z", "", "1"),)),
+            Extra("a-name-of-any-length", (Package("y", "", None),)),
         ),
     )
     told = json.loads(json.dumps(found.to_dict()))
@@ -66,6 +67,7 @@ def test_json_gives_the_command_that_installs_what_is_missing() -> None:
     page = render(found)
     assert "unbabel-comet missing (needs >=2.2)" in page
     assert "memory    unknown" in page
+    assert "a-name-of-any-length y missing" in page
 
 
 def test_a_gpu_is_listed_with_what_runs_on_it_and_why_not() -> None:

@@ -1,5 +1,6 @@
 """A recipe from a folder of corpora: what is found by its name, what is counted, and what is refused."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,21 @@ def test_each_language_restores_its_own_corrupted_lines(tmp_path: Path) -> None:
     units = {each.only: each.unit for each in recipe.data.transforms if each.kind == "denoise"}
     assert units == {("en alone 1",): "words", ("ja alone 1",): "pieces"}
     assert "en-en" not in recipe.data.valid
+
+
+@pytest.mark.parametrize("language", ["zh-Hans", "pt_BR", "no", "to", "sr-Latn-RS"])
+def test_any_code_of_a_language_gives_a_recipe_that_loads(tmp_path: Path, language: str) -> None:
+    for each in (language, "en"):
+        (tmp_path / f"train.{each}").write_text("a line\n", encoding="utf-8")
+        (tmp_path / f"dev.{each}").write_text("a line\n", encoding="utf-8")
+    recipe = parse_recipe(multilingual_recipe([language, "en"], data=tmp_path)).recipe
+    (corpus,) = recipe.data.train
+    assert (corpus.direction, corpus.reverse_direction) == (f"{language}-en", f"en-{language}")
+    assert set(recipe.data.valid) == {f"{language}-en", f"en-{language}"}
+
+
+def test_a_file_whose_name_is_no_text_is_named(tmp_path: Path) -> None:
+    for language in (b"en", b"de"):
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/x\xff." + language)).write_text("a\n", encoding="utf-8")
+    with pytest.raises(InputError, match="a recipe cannot contain"):
+        multilingual_recipe(["en", "de"], data=tmp_path)

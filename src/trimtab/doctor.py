@@ -149,6 +149,7 @@ def render(found: Diagnosis) -> str:
         )
         lines += [f"  {'yes' if path.runs else 'no ':<4}{path.name:<30}{path.why}" for path in gpu.paths]
     lines.append("extras")
+    width = max((len(each.name) for each in found.extras), default=0) + 1
     for extra in found.extras:
         has = ", ".join(f"{each.name} {each.installed}" for each in extra.packages if not each.is_missing)
         lacks = ", ".join(
@@ -156,9 +157,9 @@ def render(found: Diagnosis) -> str:
             for each in extra.missing
         )
         told = "; ".join(filter(None, [lacks, has]))
-        lines.append(f"  {'yes' if not lacks else 'no ':<4}{extra.name:<12}{told}")
+        lines.append(f"  {'yes' if not lacks else 'no ':<4}{extra.name:<{width}}{told}")
         if lacks:
-            lines.append(f"      {'':<12}{install_command(extra.name)}")
+            lines.append(f"      {'':<{width}}{install_command(extra.name)}")
     return "\n".join(lines)
 
 

@@ -59,8 +59,7 @@ class Layout:
     @property
     def all_directions(self) -> dict[str, tuple[str, str]]:
         """The directions, and then those from a language to itself."""
-        alone = dict.fromkeys(language for _, language, _, _ in self.texts)
-        return self.directions | {f"{each}-{each}": (each, each) for each in alone}
+        return self.directions | {f"{each}-{each}": (each, each) for _, each, _, _ in self.texts}
 
     def group_of(self, language: str) -> str | None:
         """The name of the layers that a language shares with others of its group."""
@@ -198,6 +197,9 @@ def _files(folder: Path) -> Iterator[Path]:
                 allowed="a folder of corpora",
                 fix="name a folder further down",
             )
+        if any("\ud800" <= letter <= "\udfff" for letter in str(path)):
+            what, fix = f"--data {folder}: a file has a name that a recipe cannot contain", "rename the file"
+            raise input_error(what, got=ascii(path.name), allowed="names in UTF-8", fix=fix)
         if path.is_file():
             yield path
 
@@ -270,12 +272,11 @@ def _recipe(layout: Layout, pairs: Sequence[FoundPair], *, temperature: float, s
     yield "  # Both directions are read from the same files."
     yield "  train:"
     for pair in trained:
-        one, other = pair.languages
         source, target = (scalar(_path(path, start)) for path in pair.paths)
-        yield (
-            f"    - {{name: {scalar(pair.name)}, source: {source}, target: {target}, direction: {one}-{other}, "
-            f"both_directions: true}}  # {pair.lines:,} lines"
-        )
+        there, back = (scalar("-".join(way)) for way in _ways(pair))
+        both = "both_directions: true" + (f", reverse_direction: {back}" if there.count("-") > 1 else "")
+        files = f"name: {scalar(pair.name)}, source: {source}, target: {target}"
+        yield f"    - {{{files}, direction: {there}, {both}}}  # {pair.lines:,} lines"
     if layout.texts:
         yield "  # Monolingual text: the model learns to restore corrupted lines."
     for name, language, path, lines in layout.texts:
@@ -347,7 +348,6 @@ def _valid(held: Sequence[FoundPair], directions: dict[str, tuple[str, str]], st
 
 def _model(layout: Layout, *, large: bool) -> Iterator[str]:
     encoder, shared, own = (6, 3, 3) if large else (3, 1, 2)
-    of_group = 1
     yield "# All languages share the encoder and the lower layers of the decoder, which tags tell what to write; each"
     yield "# has upper layers of its own."
     if layout.groups:
@@ -359,8 +359,8 @@ def _model(layout: Layout, *, large: bool) -> Iterator[str]:
     yield f"  encoder_components: {{shared: {encoder}}}"
     targets = dict.fromkeys(target for _, target in layout.all_directions.values())
     groups = dict.fromkeys(name for name in map(layout.group_of, targets) if name)
-    parts = [f"shared: {shared}", *(f"{scalar(name)}: {of_group}" for name in groups)]
-    parts += [f"{scalar(each)}: {own - of_group if layout.group_of(each) else own}" for each in targets]
+    parts = [f"shared: {shared}", *(f"{scalar(name)}: 1" for name in groups)]
+    parts += [f"{scalar(each)}: {own - 1 if layout.group_of(each) else own}" for each in targets]
     yield f"  decoder_components: {{{', '.join(parts)}}}"
     yield "  directions:"
     for name, (source, target) in layout.all_directions.items():

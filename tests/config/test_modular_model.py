@@ -69,6 +69,21 @@ def problem_of(**changes: Any) -> str:
         ({"model/directions/en-de/target": "DE"}, "name one language differently"),
         ({"model/encoder_layers": 5}, "remove it, and write the layers"),
         ({"model/directions/x": {"encoder": ["shared"], "decoder": ["de"]}}, "does not say its languages"),
+        (
+            {"model/directions/zh-Hans-en": {"encoder": ["shared"], "decoder": ["en"]}},
+            "source: zh-Hans, target: en",
+        ),
+        ({"model/directions/en-de/encoder": ["shared." + "9" * 5000]}, "fix     write `shared`"),
+        *(
+            ({f"model/directions/{name}": {"encoder": ["shared"], "decoder": ["de"], **languages}}, words)
+            for name, languages, words in (
+                ("en#x", {"source": "en", "target": "de"}, "cannot be called 'en#x'"),
+                ("en:x", {"source": "en", "target": "de"}, "cannot be called 'en:x'"),
+                ("x", {"source": "e.n", "target": "de"}, "cannot be called 'e.n'"),
+                ("x", {"source": "en", "target": "d e"}, "cannot be called 'd e'"),
+                ("日本-de", {}, "cannot be called '日本-de'"),
+            )
+        ),
         ({"data/train/1/target": "a.de"}, "is in two languages"),
         ({"data/source_tokenizer": {"kind": "sentencepiece"}}, "not supported with modular models"),
         ({"step": {"gradients": "released"}}, "kept"),
@@ -111,4 +126,4 @@ def test_the_recipe_of_the_guide_loads_and_so_does_that_of_the_repository() -> N
     assert isinstance(written, ModularModel)
     assert isinstance(stored, ModularModel)
     assert (written.encoder_layers, written.decoder_layers) == (4, 3)
-    assert (stored.encoder_layers, stored.decoder_layers) == (6, 6)
+    assert (stored.encoder_layers, stored.decoder_layers) == (6, 4)

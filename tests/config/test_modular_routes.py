@@ -36,6 +36,27 @@ def test_untrained_directions_are_composed_of_trained_ones() -> None:
             named_route(recipe, wrong)
 
 
+def test_language_specific_layers_of_an_untrained_direction_are_those_of_its_languages() -> None:
+    names = ("en-de", "de-en", "en-pt", "pt-en")
+    changed = {
+        "model/encoder_components": {"shared": 4},
+        "model/decoder_components": {"shared": 3},
+        "model/language_layers": {
+            "encoder": {"source": 1, "target": 2},
+            "decoder": {"source": 1, "target": 1},
+        },
+        **{
+            f"model/directions/{name}/{side}": ["shared"] for name in names for side in ("encoder", "decoder")
+        },
+    }
+    recipe = load_recipe(tree_with(**changed)).recipe
+    route, _, _ = named_route(recipe, "de-pt")
+    assert [each.component for each in route.encoder] == ["shared_from_de", "shared", "shared_to_pt"]
+    assert [each.component for each in route.decoder] == ["shared_from_de", "shared", "shared_to_pt"]
+    literal, _, _ = named_route(recipe, "de-en/en-pt")
+    assert literal.encoder[-1].component == "shared_to_en"
+
+
 def test_a_language_that_is_written_in_two_ways_asks_for_one_of_them() -> None:
     changed = {
         "model/decoder_components": {"de": 1, "en": 1, "pt": 1, "en2": 1},

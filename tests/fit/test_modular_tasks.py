@@ -7,6 +7,7 @@ from trimtab.config.load import load_recipe
 from trimtab.errors import InputError
 from trimtab.fit.modular_tasks import instance_of, read_placement, shares_of
 from trimtab.fit.native import native_shape
+from trimtab.fit.place_tasks import place_tasks
 from trimtab.fit.vocabulary import vocabulary_of
 
 MODEL = {
@@ -127,3 +128,18 @@ def test_a_placement_that_is_no_file_is_refused(tmp_path):
     for path in (tmp_path, tmp_path / "missing", tmp_path / "binary"):
         with pytest.raises(InputError, match="no placement"):
             read_placement(path, instance)
+
+
+def test_a_direction_of_next_to_no_weight_has_a_rank(tmp_path):
+    own = recipe(tmp_path)
+    path = tmp_path / "recipe.yaml"
+    tree = json.loads(path.read_text())
+    other = {"source": "t.en", "target": "u.de", "direction": "de-de", "weight": 1e-12}
+    (tmp_path / "u.de").write_bytes(b"x" * 10)
+    tree["data"]["train"].append(other)
+    tree["model"]["directions"]["de-de"] = {"source": "en", "encoder": ["shared"], "decoder": ["de"]}
+    path.write_text(json.dumps(tree))
+    instance = instance_of(load_recipe(path).recipe, tmp_path, ranks=2)
+    assert len(instance.tasks) == 3 > len(own.model.directions)
+    placed = place_tasks(instance)
+    assert {name for rank in placed.shares for name in rank} == {"en-de", "de-en", "de-de"}

@@ -141,3 +141,16 @@ def test_the_same_instance_has_the_same_placement():
 def test_one_rank_has_everything_and_sends_nothing():
     instance = Instance(directions(4, 6).tasks, directions(4, 6).bytes_of, 1)
     assert place_tasks(instance).communicated == 0
+
+
+def test_a_search_that_is_cut_short_still_places_everything_within_the_capacity(monkeypatch):
+    names = [f"l{number}" for number in range(6)]
+    tasks = tuple(TaskToPlace(each, 1.0, frozenset({"shared", each})) for each in names)
+    instance = Instance(tasks, {"shared": 9, **dict.fromkeys(names, 3)}, 16)
+    whole = place_tasks(instance)
+    monkeypatch.setattr("trimtab.fit.place_tasks.MOST_LOOKS", 50)
+    short = place_tasks(instance)
+    for number, task in enumerate(tasks):
+        assert sum(rank.get(number, 0.0) for rank in short.work) == pytest.approx(task.work)
+    assert short.waiting <= 0.0477
+    assert whole.communicated <= short.communicated <= data_parallel(instance).communicated

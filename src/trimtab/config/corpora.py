@@ -190,7 +190,7 @@ class TrainCorpus(ParallelFiles):
     """Symbols put before each target line when it is the source: `tags: [<2de>], reverse_tags: [<2en>]`."""
     reverse_direction: str = ""
     """With `both_directions` and a `direction`, that of the pairs from `target` to `source`; by default the one whose
-    name has the halves of `direction` exchanged, `de-en` for `en-de`."""
+    name has the halves of `direction` exchanged, `de-en` for `en-de`, or its `source` and `target`."""
     alignments: str | None = None
     """Path of word alignments (plain, .gz, .xz or .zst) for `loss.guided_alignment`: a line for each pair, such as
     `0-0 1-2`, in the Pharaoh format that fast_align and eflomal write, for the words between white space."""

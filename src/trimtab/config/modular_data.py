@@ -42,7 +42,7 @@ def _corpus(corpus: Any, directions: Mapping[str, Any]) -> Any:
         return given
     name = given.get("direction")
     if isinstance(name, str) and "reverse_direction" not in given:
-        given["reverse_direction"] = reversed_name(name)
+        given["reverse_direction"] = reversed_name(name, directions)
     return _tagged(given, "reverse_tags", given.get("reverse_direction"), directions)
 
 
@@ -60,10 +60,15 @@ def _tagged(given: dict[str, Any], key: str, name: Any, directions: Mapping[str,
     return {key: direction["tags"], **given} if direction.get("tags") else given
 
 
-def reversed_name(direction: str) -> str:
-    """`de-en` of `en-de`; of a name that has other than two halves, the name itself."""
-    source, hyphen, target = direction.partition("-")
-    return f"{target}-{source}" if hyphen and "-" not in target else direction
+def reversed_name(name: str, directions: Mapping[str, Any]) -> str:
+    """`de-en` of `en-de`, and `en-zh-Hans` of a direction that says `source: zh-Hans` and `target: en`; of another
+    name that has other than two halves, the name itself."""
+    direction = _group(directions.get(name))
+    written = f"{direction.get('target')}-{direction.get('source')}"
+    if written in directions:
+        return written
+    source, hyphen, target = name.partition("-")
+    return f"{target}-{source}" if hyphen and "-" not in target else name
 
 
 def trained_directions(data: DataConfig) -> Iterator[tuple[str, str, TrainCorpus]]:

@@ -16,7 +16,9 @@ from trimtab.config.presets import filled_from_preset
 from trimtab.config.settings import Settings, refused
 
 NAME = r"[A-Za-z_][A-Za-z0-9_+-]*"
-REFERENCE = re.compile(rf"({NAME})(?:\.(\d+)(?:-(\d+))?)?")
+REFERENCE = re.compile(rf"({NAME})(?:\.([0-9]{{1,999}})(?:-([0-9]{{1,999}}))?)?")
+WORD = re.compile(r"[A-Za-z0-9_+]+(?:[A-Za-z0-9_+-]*[A-Za-z0-9_+])?")
+"""What a direction or a language is called: commands write `RUN#en-de`, `de-en/en-pt` and `de:pt`."""
 Side = Literal["encoder", "decoder"]
 SIDES: tuple[Side, ...] = ("encoder", "decoder")
 
@@ -235,7 +237,7 @@ class ModularModel(EncoderDecoderModel):
         """`shared`, `shared.0-5` or `shared.3` as layers. Raises a refusal where there are no such layers."""
         known = self.components(side)
         match = REFERENCE.fullmatch(text)
-        name = match[1] if match else text
+        name = match[1] if match else text.partition(".")[0]
         if match is None or name not in known:
             raise refused(
                 f"{side}_components",
@@ -294,13 +296,25 @@ class ModularModel(EncoderDecoderModel):
     def _check_languages(self, name: str) -> None:
         source, target = self.languages(name)
         if not source or not target or (name.count("-") != 1 and "" in self._written(name)):
+            first, _, last = name.rpartition("-")
             raise refused(
                 "directions",
                 f"the name of the direction {name} does not say its languages",
                 got=name,
                 allowed="a name such as en-de, or `source` and `target` in the direction",
-                fix=f"write `{name}: {{source: en, target: de, ...}}`",
+                fix=f"write `{name}: {{source: {first or 'en'}, target: {last or 'de'}, ...}}` with its languages",
             )
+        for what, word in (("direction", name), ("language", source), ("language", target)):
+            if WORD.fullmatch(word) is None:
+                raise refused(
+                    "directions",
+                    f"a {what} cannot be called {word!r}",
+                    got=word if what == "direction" else f"{word} in {name}",
+                    allowed="letters from A to Z, digits, `_`, `+`, and `-` between them",
+                    fix="write a code such as en, pt-BR or zh-Hans"
+                    if what == "language"
+                    else f"write `{source}-{target}`, or another name of such letters",
+                )
 
     def _written(self, name: str) -> tuple[str, str]:
         return self.directions[name].source, self.directions[name].target

@@ -1,9 +1,11 @@
 """Each direction of a modular model as a plain recipe, and untrained directions, composed of trained ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from trimtab.config.corpora import TrainCorpus, ValidFiles
+from trimtab.config.language_layers import SPELLED
 from trimtab.config.modular_data import of_direction
 from trimtab.config.modular_model import Layers, ModularModel, Route
 from trimtab.config.nearest import did_you_mean, nearest_words
@@ -34,9 +36,10 @@ def named_route(recipe: Recipe, name: str) -> tuple[Route, Recipe, tuple[str, ..
     """What a user calls a direction: its route, the recipe of the translator that it is, and the tags of its lines.
 
     `en-de` is a trained direction, or the languages of one; `de-pt` or `de:pt`, where there is none, is composed of the
-    encoder that reads de and the decoder that writes pt, if all directions agree on these; `de-en/en-pt` has the
-    encoder of the one and the decoder of the other, whatever others do. Without a name it is the only direction that
-    there is.
+    encoder that reads de and the decoder that writes pt, if all directions agree on these. Language-specific layers are
+    those of de and pt: where `de-en` runs through `shared_to_en`, `de-pt` runs through `shared_to_pt`. `de-en/en-pt`
+    has the encoder of the one and the decoder of the other, whatever others do. Without a name it is the only direction
+    that there is.
     Raises InputError, with what there is, for any other name.
     """
     model = modular_of(recipe)
@@ -55,16 +58,22 @@ def named_route(recipe: Recipe, name: str) -> tuple[Route, Recipe, tuple[str, ..
         return model.route(trained[0]), plain_recipe(recipe, trained[0]), model.directions[trained[0]].tags
     readers = [each for each in model.directions if model.languages(each)[0] == source]
     writers = [each for each in model.directions if model.languages(each)[1] == target]
-    _refuse_several(model, name, readers, "encoder")
-    _refuse_several(model, name, writers, "decoder")
-    return _composed(recipe, readers[0], writers[0])
+    encoders = {each: _read_for(model, model.route(each), target) for each in readers}
+    decoders = {each: _written_from(model, model.route(each), source) for each in writers}
+    _refuse_several(model, name, encoders, "encoder")
+    _refuse_several(model, name, decoders, "decoder")
+    composed = Route(source, target, encoders[readers[0]], decoders[writers[0]])
+    return _composed(recipe, readers[0], writers[0], route=composed)
 
 
-def _composed(recipe: Recipe, reader: str, writer: str) -> tuple[Route, Recipe, tuple[str, ...]]:
-    """The encoder of a direction with the decoder of another."""
+def _composed(
+    recipe: Recipe, reader: str, writer: str, *, route: Route | None = None
+) -> tuple[Route, Recipe, tuple[str, ...]]:
+    """The encoder of a direction with the decoder of another, or `route` with the data of the two."""
     model = modular_of(recipe)
-    one, other = model.route(reader), model.route(writer)
-    route = Route(one.source, other.target, one.encoder, other.decoder)
+    if route is None:
+        one, other = model.route(reader), model.route(writer)
+        route = Route(one.source, other.target, one.encoder, other.decoder)
     train = (*of_direction(recipe.data, reader), *of_direction(recipe.data, writer))
     return route, _with(recipe, route, train=train, valid={}), model.directions[writer].tags
 
@@ -114,13 +123,33 @@ def _known(model: ModularModel, name: str) -> str:
     )
 
 
-def _refuse_several(model: ModularModel, name: str, directions: list[str], side: str) -> None:
-    """InputError where a language is read, or written, in several ways, or in none."""
+def _read_for(model: ModularModel, route: Route, target: str) -> tuple[Layers, ...]:
+    """The encoder of a route with the layers that are specific to another target language, where there are any."""
+    old, new = (f"_{SPELLED['target']}_{each}" for each in (route.target, target))
+    return tuple(_of_language(each, old, new, known=model.encoder_components) for each in route.encoder)
+
+
+def _written_from(model: ModularModel, route: Route, source: str) -> tuple[Layers, ...]:
+    """The decoder of a route with the layers that are specific to another source language, where there are any."""
+    old, new = (f"_{SPELLED['source']}_{each}" for each in (route.source, source))
+    return tuple(_of_language(each, old, new, known=model.decoder_components) for each in route.decoder)
+
+
+def _of_language(part: Layers, old: str, new: str, *, known: Mapping[str, int]) -> Layers:
+    name = part.component.removesuffix(old) + new
+    belongs = part.component.endswith(old) and known.get(name, 0) >= part.stop
+    return replace(part, component=name) if belongs else part
+
+
+def _refuse_several(
+    model: ModularModel, name: str, stacks: Mapping[str, tuple[Layers, ...]], side: str
+) -> None:
+    """InputError where a language is read, or written, in several ways, or in none; `stacks` are those of the trained
+    directions with this language on this side."""
     ways: dict[tuple[tuple[Layers, ...], tuple[str, ...]], str] = {}
-    for each in directions:
-        route = model.route(each)
+    for each, layers in stacks.items():
         tags = model.directions[each].tags if side == "decoder" else ()
-        ways.setdefault((route.encoder if side == "encoder" else route.decoder, tags), each)
+        ways.setdefault((layers, tags), each)
     if len(ways) == 1:
         return
     verb = "reads its source" if side == "encoder" else "writes its target"

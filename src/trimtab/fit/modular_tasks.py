@@ -4,6 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,6 +19,8 @@ from trimtab.fit.native import layer_weights, native_shape
 from trimtab.fit.placement import Instance, Placement, TaskToPlace
 from trimtab.fit.vocabulary import vocabulary_of
 
+LEAST_SHARE = 1e-6
+"""Of the work of a step, what a direction counts as at least."""
 GRADIENT_BYTES = 4
 """Gradients are summed in float32."""
 
@@ -70,7 +73,9 @@ def instance_of(recipe: Recipe, folder: Path, *, ranks: int, option: str = "--gp
         tasks.append(TaskToPlace(name, shares[name] * work, frozenset(needs | tables)))
     for (side, _, _), name in names.items():
         sizes[name] += layers[side] * GRADIENT_BYTES
-    return Instance(tuple(tasks), sizes, ranks)
+    # So that every direction has a rank, whatever its weight: what is next to nothing a placement leaves out.
+    least = LEAST_SHARE * math.fsum(each.work for each in tasks)
+    return Instance(tuple(replace(each, work=max(each.work, least)) for each in tasks), sizes, ranks)
 
 
 def shares_of(recipe: Recipe, folder: Path) -> dict[str, float]:

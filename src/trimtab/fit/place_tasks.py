@@ -12,6 +12,8 @@ MOST_CHAINS, MOST_LINES, MOST_CUTS = 8, 2, 3
 """Chains of neighbours, the best lines that are changed, and the best cuts of these that are improved."""
 CHANGES = 200
 """Changes of a line that are tried, one after another."""
+MOST_LOOKS = 20_000_000
+"""Ranks that may be looked at while a cut is improved, seconds of work; for a thousand ranks it would be hours."""
 
 Line = tuple[int, ...]
 
@@ -156,18 +158,21 @@ class _Search:
         self.least = EVEN * instance.work
         self.before: dict[int, dict[int, float]] = {}
         """The work of the ranks that the change that is tried has touched, as it was."""
+        self.looks = 0
 
     def placement(self) -> Placement:
         """The work as it is."""
         return Placement(self.instance, tuple(dict(sorted(rank.items())) for rank in self.work))
 
     def improve(self) -> None:
-        """Takes components away until none can be."""
+        """Takes components away until none can be, or until it has looked at `MOST_LOOKS` ranks."""
         changed = True
         while changed:
             changed = False
             pairs = [(rank, name) for rank, held in enumerate(self.held) for name in held]
             for rank, name in sorted(pairs, key=self._gain):
+                if self.looks > MOST_LOOKS:
+                    return
                 if name in self.held[rank] and self._take(rank, name):
                     changed = True
 
@@ -254,6 +259,7 @@ class _Search:
                     at = came[at][0]
                 return path[::-1]
             for other in self.work[rank]:
+                self.looks += len(self.open[other])
                 for following in sorted(self.open[other] - came.keys()):
                     came[following] = (rank, other)
                     waiting.append(following)

@@ -154,20 +154,24 @@ def load_modular(spec: Path | str, *, device: str | None = None) -> LoadedModula
 
 
 def load_direction(spec: Path | str, *, device: torch.device) -> LoadedModel:
-    """A direction of a modular model as the translator that it is, such as `RUN#en-de`; see `named_route` for what a
-    direction may be called. On a GPU in half precision."""
+    """A direction of a modular model as the translator that it is, such as `RUN#en-de`. On a GPU in half precision."""
     whole = load_modular(spec, device="cpu")
+    return direction_of(whole, whole.checkpoint.direction, device=device)
+
+
+def direction_of(whole: LoadedModular, name: str, *, device: torch.device) -> LoadedModel:
+    """The same of a model that is loaded already; see `named_route` for what a direction may be called. On a CPU the
+    translators of all directions share the weights of the model."""
     try:
-        route, recipe, tags = named_route(whole.recipe, whole.checkpoint.direction)
+        route, recipe, tags = named_route(whole.recipe, name)
     except InputError as error:
         raise InputError(
             *(replace(each, what=f"{whole.checkpoint.run}: {each.what}") for each in error.problems)
         ) from None
     model: Model = whole.model.translator_of(route)
     kernel = "padded" if recipe.model.needs_padding else "varlen"
-    return LoadedModel(
-        recipe, whole.checkpoint, prepare_for_inference(device, model, kernel=kernel), whole.tokenizers, tags
-    )
+    ready = prepare_for_inference(device, model, kernel=kernel)
+    return LoadedModel(recipe, whole.checkpoint, ready, whole.tokenizers, tags)
 
 
 def load_model(

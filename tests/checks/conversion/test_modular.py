@@ -80,3 +80,32 @@ def test_a_single_task_stays_a_plain_model(tmp_path: Path) -> None:
     tasks = {"en-de": task("en-de", ["full"], ["full"])}
     _, recipe = converted(tmp_path, {"tasks": tasks, "enc_layers": [2], "dec_layers": [2]})
     assert recipe.model.kind == "encoder_decoder"
+
+
+def test_tasks_of_one_pair_have_directions_of_their_own_whatever_they_are_called(tmp_path: Path) -> None:
+    tasks = {
+        "first": task("en-de", ["all"], ["de"]),
+        "en-de": task("en-de", ["all"], ["x"], path_src="b.en", path_tgt="b.de"),
+        "of/en de": task("en-de", ["all"], ["y"], path_src="c.en", path_tgt="c.de"),
+        "of en/de": task("en-de", ["all"], ["z"], path_src="d.en", path_tgt="d.de"),
+    }
+    _, recipe = converted(tmp_path, {"tasks": tasks, "enc_layers": [2], "dec_layers": [2]})
+    model = recipe.model
+    assert isinstance(model, ModularModel)
+    assert [way.decoder for way in model.directions.values()] == [("de",), ("x",), ("y",), ("z",)]
+    assert len({each.direction for each in recipe.data.train}) == 4
+
+
+def test_codes_that_no_direction_can_have_are_spelled_otherwise(tmp_path: Path) -> None:
+    pairs = ("eng.Latn-deu.Latn", "deu.Latn-eng.Latn")
+    _, recipe = converted(
+        tmp_path,
+        {
+            "tasks": {pair: task(pair, ["all"], [pair[:3]]) for pair in pairs},
+            "enc_layers": [1],
+            "dec_layers": [1],
+        },
+    )
+    model = recipe.model
+    assert isinstance(model, ModularModel)
+    assert list(model.directions) == ["eng_Latn-deu_Latn", "deu_Latn-eng_Latn"]

@@ -190,6 +190,11 @@ def test_components_may_be_called_as_attributes_of_modules_are() -> None:
     model = modular_of(directions, {"half": 1}, {"to": 1})
     assert key_of("to") != "to"
     assert model.users()[f"decoder.{key_of('to')}"] == set(directions)
+    taken = [name for name in dir(nn.ModuleDict()) if name.isascii()]
+    names = [*taken, *(f"{name}_" for name in taken), *(f"{name}__" for name in taken), "shared", "_", "x_"]
+    modules = nn.ModuleDict({key_of(name): nn.Identity() for name in names})
+    assert len(modules) == len(set(names))
+    assert [key_of(name) for name in ("shared", "x_")] == ["shared", "x_"]
 
 
 def test_a_copy_in_half_precision_translates_by_its_own_weights() -> None:

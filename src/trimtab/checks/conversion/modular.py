@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain, count
 from typing import Any, cast
 
 from trimtab.checks.conversion.draft import Draft, scalar
@@ -64,16 +65,28 @@ def modules_of(draft: Draft) -> Modules | None:
         if way is None:
             return None
         same = next((each for each in ways.values() if _alike(each, way)), None)
-        if same is None and way.name in ways:
-            way = Way(name, way.languages, way.encoder, way.decoder, way.tags)
-        ways.setdefault((same or way).name, way)
-        of_task[name] = (same or way).name
+        if same is None:
+            own = _unlike([way.name, _word(name), f"{way.name}_2"], ways)
+            same = ways[own] = Way(own, way.languages, way.encoder, way.decoder, way.tags)
+        of_task[name] = same.name
     return Modules(
         tuple(ways.values()),
         of_task,
         _components("encoder", ways.values(), depths["encoder"]),
         _components("decoder", ways.values(), depths["decoder"]),
     )
+
+
+def _word(text: str) -> str:
+    """What a direction or a language may be called."""
+    return re.sub(r"[^A-Za-z0-9_+-]+", "_", text).strip("-") or "_"
+
+
+def _unlike(names: list[str], taken: Mapping[str, Any]) -> str:
+    """The first name that is not taken, or the last with a number behind it."""
+    *_, last = names
+    numbered = (f"{last}{number}" for number in count(2))
+    return next(name for name in chain(names, numbered) if name not in taken)
 
 
 def _depths(value: Any) -> list[int]:
@@ -87,6 +100,8 @@ def _way(name: str, task: Mapping[str, Any], depths: Mapping[str, list[int]]) ->
     source, hyphen, target = pair.partition("-")
     if not hyphen or not source or not target:
         return None
+    source, target = _word(source), _word(target)
+    pair = f"{source}-{target}"
     stacks: dict[str, tuple[str, ...]] = {}
     for side, key in GROUPS.items():
         language = source if side == "encoder" else target

@@ -23,6 +23,8 @@ from trimtab.types import DirectedBatch
 ROWS_MULTIPLE = 64
 MOST_SHAPES = 64
 """Numbers of packs for which layers of one kind are compiled; beyond it they run as written."""
+PLAIN = nn.ModuleDict()
+"""Has the attributes that no module in a ModuleDict may be called."""
 
 
 class Modular(Transformer):
@@ -220,5 +222,7 @@ def of_name(tables: nn.ModuleDict | None, name: str) -> Any:
 
 def key_of(name: str) -> str:
     """What a component or language is called among the weights: its name, with a line behind it where a ModuleDict has
-    an attribute of that name, as it has of `to` and `half`."""
-    return f"{name}_" if hasattr(nn.ModuleDict, name) or name == "training" else name
+    an attribute of that name, as it has of `to` and `half`, or of a beginning that only lines follow, so that `to_` is
+    another one."""
+    beginnings = (name[:stop] for stop in range(len(name.rstrip("_")) or 1, len(name) + 1))
+    return f"{name}_" if any(hasattr(PLAIN, each) for each in beginnings) else name
