@@ -2,11 +2,12 @@
 
     python benchmarks/min_snr.py [--data DIR] [--out min_snr.json] [--steps 1000] [--side-by-side]
 
-DIR is what `diffusion_data.py` wrote, by default the folder `images` beside the checkout. Each arm is `diffusion.py` with another prediction or weighting, of three seeds;
-lengths are in steps, so that arms may run side by side on one card. The measure is how many of 1,000 samples without
-guidance a classifier of real digits reads as the class that was asked for, in percent, by the last averaged weights.
-`PREDICTIONS` were written before the first run and are judged as `docs/how_to/lab.md` says; the experiment `min_snr` of
-the laboratory shows the result. With `--dry-run` or `--quick`, everything runs with a tiny model on a CPU.
+DIR is what `diffusion_data.py` wrote, by default the folder `images` beside the checkout. Each arm is `diffusion.py`
+with another prediction or weighting, of three seeds; lengths are in steps, so that arms may run side by side on one
+card. The measure is how many of 1,000 samples without guidance a classifier of real digits reads as the class that
+was asked for, in percent, by the last averaged weights. `PREDICTIONS` were written before the first run and are
+judged as `docs/how_to/lab.md` says; the experiment `min_snr` of the laboratory shows the result. With `--dry-run` or
+`--quick`, everything runs with a tiny model on a CPU.
 """
 
 import argparse
