@@ -22,8 +22,8 @@ from trimtab.model.vision.autoencoder import Autoencoder, AutoencoderShape, init
 from trimtab.tasks.detection.model import Detector
 
 PREDICTIONS = {
-    "autoencoder": "channels_last is 1.2 times as fast in bfloat16 (PyTorch's tutorial has 1.22 for ResNet-50 under AMP), and "
-    "no slower in float32; cudnn.benchmark is within 5% of what cuDNN chooses by itself",
+    "autoencoder": "channels_last is 1.2 times as fast in bfloat16 (PyTorch's tutorial: 1.22 for ResNet-50 under AMP), "
+    "and no slower in float32; cudnn.benchmark is within 5% of what cuDNN chooses by itself",
     "detector": "channels_last makes no difference of more than 5%: a step of so small a network waits for "
     "its launches",
 }
