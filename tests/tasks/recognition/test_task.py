@@ -11,6 +11,15 @@ from trimtab.tasks.task import Batching, ComputesLoss, Datasets
 from trimtab.training.preflight import preflight
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+SMALL = {
+    "kind": "vision",
+    "dim": 32,
+    "heads": 2,
+    "layers": 1,
+    "feed_forward": 64,
+    "patch": [16, 4],
+    "dropout": 0.0,
+}
 
 
 def test_what_it_gives_a_run_is_what_every_run_asks_for(parts):
@@ -38,13 +47,24 @@ def test_a_run_that_resumes_and_a_replay_end_with_the_same_bits(image_run, tmp_p
     assert replay(image_run, step=4).fault == "no_spike"
 
 
+def test_ctc_learns_to_read_lines_that_it_has_not_seen(tmp_path, own_cache):
+    """In five seconds of one core: after 40 steps it still writes nothing, as CTC begins."""
+    recipe = image_recipe(
+        tmp_path,
+        **{"model": SMALL, "step.tokens_per_step": 256, "step.optimizer.learning_rate": 0.006, "length": "160 steps",
+           "evaluate.every": "40 steps", "checkpoint.every": "160 steps"},
+    )  # fmt: skip
+    result = train(recipe, out=tmp_path / "run")
+    rates = [each["cer"] for each in read_journal(result.run / "evaluations.jsonl")]
+    assert rates[0] > 0.9
+    assert rates[-1] < 0.1
+
+
 @pytest.mark.slow
 def test_ctc_reads_a_small_set_without_an_error(tmp_path, own_cache):
     recipe = image_recipe(
         tmp_path,
-        **{"model": {"kind": "vision", "dim": 32, "heads": 2, "layers": 1, "feed_forward": 64, "patch": [16, 4],
-                     "dropout": 0.0},
-           "step.tokens_per_step": 256, "length": "400 steps", "evaluate.every": "100 steps",
+        **{"model": SMALL, "step.tokens_per_step": 256, "length": "400 steps", "evaluate.every": "100 steps",
            "checkpoint.every": "400 steps", "data.valid": {"images": "train"}},
     )  # fmt: skip
     result = train(recipe, out=tmp_path / "run")
