@@ -139,6 +139,10 @@ class ImageCorpus:
         """File and line, or the image."""
         return self.corpus.place(line)
 
+    def file_of(self, line: int) -> str:
+        """The file of an image; empty for a line that is rendered."""
+        return "" if self.render else self.pair(line)[0]
+
     def place_of_image(self, line: int) -> str:
         """File and line with the name of the image, or the image."""
         place, name = self.place(line), Path(self.pair(line)[0]).name
