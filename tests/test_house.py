@@ -248,3 +248,15 @@ def test_few_places_outside_of_tasks_ask_which_task_it_is():
         if not is_own and (ASKS_FOR_THE_TASK.search(text) or ASKS_FOR_THE_KIND_OF_MODEL.search(text)):
             asking.add(str(name))
     assert asking == set(PLACES_THAT_ASK_FOR_THE_TASK)
+
+
+def test_messages_name_extras_that_there_are():
+    extras = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]["optional-dependencies"]
+    named = [
+        (place(path), name)
+        for path in files(SOURCES)
+        for several in re.findall(r"trimtab\[([\w,]+)\]", text_of(path))
+        for name in several.split(",")
+    ]
+    assert named
+    assert [each for each in named if each[1] not in extras] == []

@@ -67,3 +67,17 @@ def test_what_was_passed_over_is_counted_apart_and_survives():
     (counts,) = again.to_dict()["corpora"]
     assert (counts["seen"], counts["passed_over"]) == (1, {"not_translated": 7})
     assert again == ledger
+
+
+def test_examples_in_files_of_their_own_are_named_by_them_and_survive_json():
+    class Images(FakeCorpus):
+        def file_of(self, line):
+            return "" if line == 5 else f"{line}.png"
+
+    ledger = Ledger.of([CORPORA[0], Images("images", 9)])
+    dropped = [(0, 1, "ratio"), *((1, line, "too small") for line in (3, 3, 5, 4))]
+    ledger.add(window([], dropped=dropped))
+    prose, images = ledger.to_dict()["corpora"]
+    assert prose["dropped"]["ratio"] == {"count": 1, "lines": [2]}
+    assert images["dropped"]["too small"] == {"count": 4, "lines": [4, 6, 5], "files": ["3.png", "4.png"]}
+    assert Ledger.from_dict(json.loads(json.dumps(ledger.to_dict()))) == ledger

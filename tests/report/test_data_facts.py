@@ -10,8 +10,16 @@ from trimtab.report.run_data import open_run
 def test_the_ledger_says_what_was_dropped_and_why(tmp_path):
     (corpus,) = corpora_of(open_run(write_run(tmp_path / "my")))
     assert (corpus.name, corpus.seen, corpus.kept, corpus.share) == ("train", 100, 90, 0.9)
-    assert list(corpus.dropped) == [("too_long", 10, [3, 5])]
+    assert list(corpus.dropped) == [("too_long", 10, [3, 5], [])]
     assert dropped_words("too_long") == "too long"
+
+
+def test_images_that_were_dropped_are_named(tmp_path):
+    folder = write_run(tmp_path / "my")
+    dropped = {"too small": {"count": 2, "lines": [3, 5], "files": ["a.png", 7]}}
+    (folder / "data_ledger.json").write_text(json.dumps({"corpora": [{"dropped": dropped}]}))
+    (corpus,) = corpora_of(open_run(folder))
+    assert list(corpus.dropped) == [("too small", 2, [3, 5], ["a.png"])]
 
 
 def test_a_ledger_of_nonsense_is_read_as_far_as_it_goes(tmp_path):
@@ -20,7 +28,7 @@ def test_a_ledger_of_nonsense_is_read_as_far_as_it_goes(tmp_path):
         '{"corpora": [7, {"dropped": {"a": 3}, "seen": "x", "passed_over": []}]}'
     )
     (corpus,) = corpora_of(open_run(folder))
-    assert (corpus.seen, list(corpus.dropped)) == (0, [("a", 0, [])])
+    assert (corpus.seen, list(corpus.dropped)) == (0, [("a", 0, [], [])])
 
 
 def test_quarantined_lines_come_newest_first_and_are_cut(tmp_path):

@@ -41,6 +41,15 @@ class Named(Protocol):
         ...
 
 
+@runtime_checkable
+class NamesFiles(Protocol):
+    """A corpus whose examples lie in files of their own, as images do."""
+
+    def file_of(self, line: int) -> str:
+        """The file of an example; empty for one that is drawn."""
+        ...
+
+
 @dataclass(slots=True)
 class Reason:
     """How often something was the reason for dropping an example."""
@@ -48,12 +57,24 @@ class Reason:
     count: int = 0
     lines: list[int] = field(default_factory=list)
     """The first few lines it happened to, counted from 1."""
+    files: list[str] = field(default_factory=list)
+    """Their files, where each example has one."""
 
-    def add(self, count: int, lines: Sequence[int]) -> None:
+    def add(self, count: int, lines: Sequence[int], files: Sequence[str] = ()) -> None:
         """Counts more of them; a line that comes again, in another epoch, is named once."""
         self.count += count
         new = [line for line in dict.fromkeys(lines) if line not in self.lines]
         self.lines.extend(new[: _MOST_LINES - len(self.lines)])
+        others = [file for file in dict.fromkeys(files) if file and file not in self.files]
+        self.files.extend(others[: _MOST_LINES - len(self.files)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "count": self.count,
+            "lines": [*self.lines],
+            **({"files": [*self.files]} if self.files else {}),
+        }
 
 
 @dataclass(slots=True)
@@ -72,9 +93,9 @@ class CorpusLedger:
         """Examples taken from the stream."""
         return self.kept + sum(reason.count for reason in self.dropped.values())
 
-    def drop(self, reason: str, *, count: int, lines: Sequence[int]) -> None:
+    def drop(self, reason: str, *, count: int, lines: Sequence[int], files: Sequence[str] = ()) -> None:
         """Counts dropped examples; lines are counted from 1."""
-        self.dropped.setdefault(reason, Reason()).add(count, lines)
+        self.dropped.setdefault(reason, Reason()).add(count, lines, files)
 
 
 @dataclass(slots=True)
@@ -84,6 +105,8 @@ class Ledger:
     corpora: list[CorpusLedger]
     line_numbers: tuple[Callable[[int], int], ...] = field(default=(), compare=False, repr=False)
     """For each corpus the number in its file, from 1, of a line, from 0."""
+    files: tuple[Callable[[int], str] | None, ...] = field(default=(), compare=False, repr=False)
+    """For each corpus the file of a line, from 0; None where lines have none of their own."""
 
     @classmethod
     def of(cls, corpora: Sequence[Named]) -> "Ledger":
@@ -95,6 +118,7 @@ class Ledger:
                 for corpus in corpora
             ],
             tuple(corpus.line_number for corpus in corpora),
+            tuple(corpus.file_of if isinstance(corpus, NamesFiles) else None for corpus in corpora),
         )
         for counts, corpus in zip(ledger.corpora, corpora, strict=True):
             if lines := corpus.empty_documents:
@@ -114,7 +138,9 @@ class Ledger:
             # Only the first few are looked up.
             is_named = known is None or len(known.lines) < _MOST_LINES
             lines = [self._line_number(example.corpus, example.line)] if is_named else []
-            counts.drop(example.reason, count=1, lines=lines)
+            file_of = self.files[example.corpus] if self.files and is_named else None
+            files = [] if file_of is None else [file_of(example.line)]
+            counts.drop(example.reason, count=1, lines=lines, files=files)
 
     def _line_number(self, corpus: int, line: int) -> int:
         return self.line_numbers[corpus](line) if self.line_numbers else line + 1
@@ -131,7 +157,7 @@ class Ledger:
                     "share": round(corpus.seen / total, 6),
                     "kept": corpus.kept,
                     "dropped": {
-                        name: {"count": reason.count, "lines": list(reason.lines)}
+                        name: reason.to_dict()
                         # In an order of its own, so that a resumed run writes the same.
                         for name, reason in sorted(corpus.dropped.items())
                     },
@@ -149,7 +175,8 @@ class Ledger:
 
 def _corpus_from_dict(plain: dict[str, Any]) -> CorpusLedger:
     dropped = {
-        name: Reason(reason["count"], list(reason["lines"])) for name, reason in plain["dropped"].items()
+        name: Reason(reason["count"], list(reason["lines"]), list(reason.get("files", ())))
+        for name, reason in plain["dropped"].items()
     }
     passed_over = dict(plain.get("passed_over", {}))
     return CorpusLedger(plain["name"], plain["fingerprint"], plain["kept"], dropped, passed_over)

@@ -22,8 +22,8 @@ class CorpusFacts:
     seen: int
     kept: int
     share: float
-    dropped: Sequence[tuple[str, int, Sequence[int]]]
-    """Reason, count, and the first few lines, the most frequent first."""
+    dropped: Sequence[tuple[str, int, Sequence[int], Sequence[str]]]
+    """Reason, count, and the first few lines and their files, where each has one; the most frequent first."""
     passed_over: Sequence[tuple[str, int]]
     fingerprint: str = ""
     """Changes when its content does."""
@@ -86,10 +86,10 @@ def sides_of(run: RunData) -> list[SideFacts]:
     ]
 
 
-def _dropped(reasons: Any) -> list[tuple[str, int, Sequence[int]]]:
+def _dropped(reasons: Any) -> list[tuple[str, int, Sequence[int], Sequence[str]]]:
     found = [
-        (str(name), count(mapping(each).get("count")), _lines(mapping(each).get("lines")))
-        for name, each in mapping(reasons).items()
+        (str(name), count(each.get("count")), _lines(each.get("lines")), _files(each.get("files")))
+        for name, each in ((name, mapping(each)) for name, each in mapping(reasons).items())
     ]
     return sorted(found, key=lambda each: -each[1])
 
@@ -123,3 +123,7 @@ def _quarantined(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _lines(value: Any) -> list[int]:
     return [each for each in value if isinstance(each, int)][:5] if isinstance(value, list) else []
+
+
+def _files(value: Any) -> list[str]:
+    return [found for each in items(value, 5) if (found := text(each, 300))]

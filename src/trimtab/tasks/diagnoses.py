@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from trimtab.data.ledger import NamesFiles
 from trimtab.finding import Finding
 from trimtab.run_findings.built_parts import (
     EXAMPLE_DIFFERS_ALONE,
@@ -54,8 +55,12 @@ def dropped_examples(parts: Checked, *, fix: str) -> Iterator[Finding]:
         counted = ", ".join(
             f"{reason} {reasons.count(reason) / sample.seen:.1%}" for reason in sorted(set(reasons))
         )
+        first = sample.dropped[0]
+        corpus = parts.datasets.corpora[first.corpus]
+        file = corpus.file_of(first.line) if isinstance(corpus, NamesFiles) else ""
         yield EXAMPLES_DROPPED.found(
-            f"{share:.1%} of the first {sample.seen} examples are dropped: {counted}",
+            f"{share:.1%} of the first {sample.seen} examples are dropped: {counted}"
+            + (f"; the first is {file} ({first.reason})" if file else ""),
             severity="error" if share > DROPPED_ERROR else "warning",
             fix=fix,
         )

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from tests.for_each import for_each
 from trimtab.model.vision.autoencoder import Autoencoder, AutoencoderShape, init_autoencoder
 
 TAESD = AutoencoderShape(3, 4, 64, (1, 3, 3, 3))
@@ -60,3 +61,34 @@ def test_gradients_are_the_same_where_blocks_are_computed_again():
         made.decode(made.encode(x)).square().sum().backward()
         found.append(torch.cat([weight.grad.flatten() for weight in made.parameters()]))
     assert torch.equal(*found)
+
+
+@for_each("channels", [1, 3])
+def test_channels_last_changes_no_value(channels, monkeypatch):
+    """Images and gradients, in float64, where a rounding of another order is 1e-15."""
+    made = network(AutoencoderShape(channels, 2, 8, (1, 1, 1))).double()
+    generator = torch.Generator().manual_seed(2)
+    x = torch.rand(2, channels, 16, 24, generator=generator, dtype=torch.float64) * 2 - 1
+    found = []
+    for layout in (torch.channels_last, torch.contiguous_format):
+        monkeypatch.setattr(torch, "channels_last", layout)
+        made.zero_grad()
+        back = made.decode(made.encode(x))
+        back.square().sum().backward()
+        found.append(
+            torch.cat([back.detach().flatten(), *(each.grad.flatten() for each in made.parameters())])
+        )
+    assert torch.allclose(*found, rtol=0, atol=1e-12)
+
+
+@for_each("channels", [1, 3])
+def test_every_convolution_reads_channels_last_and_weights_keep_the_layout_of_files(channels):
+    made = network(AutoencoderShape(channels, 2, 8, (1, 1, 1)))
+    read = []
+    for layer in made.modules():
+        if isinstance(layer, torch.nn.Conv2d):
+            layer.register_forward_hook(lambda _, given, __: read.append(given[0]))
+    made.decode(made.encode(torch.rand(2, channels, 16, 16))).sum().backward()
+    assert read
+    assert all(each.is_contiguous(memory_format=torch.channels_last) for each in read)
+    assert all(each.is_contiguous() and each.grad.is_contiguous() for each in made.parameters())

@@ -2,8 +2,10 @@ import json
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.box_run import write_boxes
+from tests.for_each import for_each
 from trimtab.errors import InputError
 from trimtab.tasks.detection.annotations import CROWD, CUT_OFF, EMPTY, NO_IMAGE, NOT_NUMBERS, OUTSIDE, UNKNOWN
 from trimtab.tasks.detection.coco import read_coco
@@ -45,6 +47,7 @@ def test_categories_are_numbered_by_their_place_and_boxes_are_corners(tmp_path, 
         ({"bbox": [5, 5, 9, "9"]}, NOT_NUMBERS),
         ({"bbox": [5, 5, 9, float("nan")]}, NOT_NUMBERS),
         ({"bbox": [5, 5, 9, float("inf")]}, NOT_NUMBERS),
+        ({"bbox": [5, 5, 9, 10**400]}, NOT_NUMBERS),
         ({"bbox": None}, NOT_NUMBERS),
         ({"iscrowd": 1}, CROWD),
     ],
@@ -66,6 +69,28 @@ def test_a_box_over_the_edge_is_cut_off_there_and_kept(tmp_path, tree):
     assert found.of(0)[0][0].tolist() == [0, 5, 14, image["height"]]
 
 
+@for_each("size", [None, True, 0, -5, float("nan"), float("inf"), 10**400, "40"])
+def test_the_size_of_an_image_that_a_list_does_not_tell_is_that_of_the_image(tmp_path, tree, size):
+    tree["images"][0]["width"] = size
+    tree["annotations"][0]["bbox"] = [5000, 5, 9, 9]
+    assert read(tmp_path, tree).faults.counts == {OUTSIDE: 1}
+
+
+def test_the_size_of_a_photograph_is_that_of_the_upright_one(tmp_path, tree):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    del tree["images"][0]["width"]
+    Image.new("RGB", (60, 400)).save(tmp_path / "images" / "turned.jpg", exif=exif)
+    tree["images"][0]["file_name"] = "turned.jpg"
+    tree["annotations"][0]["bbox"] = [300, 5, 9, 9]
+    assert read(tmp_path, tree).faults.counts == {}
+
+
+def test_crowds_are_those_that_say_so(tmp_path, tree):
+    tree["annotations"][0]["iscrowd"] = "0"
+    assert read(tmp_path, tree).faults.counts == {}
+
+
 def test_long_thin_boxes_are_kept(tmp_path, tree):
     tree["annotations"][0]["bbox"] = [0, 5, 36, 0.3]
     assert len(read(tmp_path, tree).boxes) == len(tree["annotations"])
@@ -82,7 +107,17 @@ def test_long_thin_boxes_are_kept(tmp_path, tree):
             lambda tree: tree["categories"].append({"id": 9, "name": "red"}),
             "two categories have the same name",
         ),
+        (lambda tree: tree["categories"][0].update(name="blue"), "two categories have the same name"),
+        (lambda tree: tree["categories"][0].update(name=None), "a category has no name"),
+        (lambda tree: tree["categories"][0].update(name=" "), "a category has no name"),
+        (lambda tree: tree["categories"][0].update(name="a\ud800"), "a category has no name"),
+        (lambda tree: tree["categories"][0].update(id={}), "an id of categories is neither"),
+        (lambda tree: tree["images"][0].update(id=[1]), "an id of images is neither"),
+        (lambda tree: tree["images"][0].update(id=2.0), "an id of images is neither"),
+        (lambda tree: tree["images"][0].update(id=True), "an id of images is neither"),
         (lambda tree: tree["images"][1].update(file_name="none.png"), "the image 'none.png' cannot be found"),
+        (lambda tree: tree["images"][1].update(file_name="x" * 5000), "cannot be found"),
+        (lambda tree: tree["images"][1].update(file_name="x\0y"), "cannot be found"),
     ],
 )
 def test_a_file_that_cannot_be_right_is_refused(tmp_path, tree, break_it, said):

@@ -7,7 +7,7 @@ from PIL import Image
 from trimtab.errors import InputError
 from trimtab.exporting import export_model
 from trimtab.tasks.detection.detector import load_detector
-from trimtab.tasks.detection.export import onnxruntime_session
+from trimtab.tasks.detection.export import farthest, onnxruntime_session
 from trimtab.tasks.detection.letterbox import Letterbox
 
 
@@ -43,3 +43,25 @@ def test_other_targets_are_refused(box_run, tmp_path, to):
     with pytest.raises(InputError, match="is a detector"):
         export_model(box_run, to=to, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_queries_are_compared_whatever_their_order():
+    draw = np.random.default_rng(1)
+    found = draw.random((20, 6))
+    moved = draw.permutation(found)
+    assert farthest(found, moved).tolist() == [0, 0]
+    moved[3, 1] += 0.02
+    moved[7, 5] += 0.04
+    assert farthest(found, moved) == pytest.approx([0.02, 0.04])
+    assert farthest(moved, found) == pytest.approx([0.02, 0.04])
+    lost = np.where(np.arange(20)[:, None] == found[:, :2].max(1).argmax(), 0, found)
+    assert farthest(found, lost).max() > 0.01
+
+
+def test_what_scores_next_to_nothing_is_compared_where_there_is_nothing_else():
+    found = np.concatenate([np.full((20, 1), 1e-3), np.random.default_rng(1).random((20, 4))], axis=1)
+    other = found.copy()
+    other[:, 4] += 0.5
+    assert farthest(found, other)[1] > 0.01
+    found[:5, 0] = other[:5, 0] = 0.9  # these are looked at, with five others
+    assert farthest(found, other)[1] > 0.01

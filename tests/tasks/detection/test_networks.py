@@ -1,4 +1,8 @@
+import re
 import socket
+import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +48,16 @@ def test_a_transformers_without_the_model_is_refused_by_name(monkeypatch):
     with pytest.raises(InputError, match="transformers has no such model"):
         check_library("deimv2")
     check_library("d_fine")
+
+
+def test_what_is_installed_for_a_detector_has_transformers(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(InputError, match="needs transformers") as error:
+        check_library("d_fine")
+    named = re.findall(r"trimtab\[([\w,]+)\]", str(error.value))[0].split(",")
+    pyproject = Path(__file__).parents[3] / "pyproject.toml"
+    extras = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert "transformers" in " ".join(each for name in named for each in extras[name])
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 import pytest
 from PIL import Image
 
+from tests.for_each import for_each
 from trimtab.errors import InputError
 from trimtab.tasks.detection.annotations import CUT_OFF, EMPTY, NO_IMAGE, NOT_NUMBERS, OUTSIDE, UNKNOWN
 from trimtab.tasks.detection.yolo import label_of, read_yolo
@@ -38,6 +39,9 @@ def test_data_yaml_names_images_and_categories(folder):
         ("0 0.5 0.5 0.2", NOT_NUMBERS),
         ("zero 0.5 0.5 0.2 0.2", NOT_NUMBERS),
         ("0 nan 0.5 0.2 0.2", NOT_NUMBERS),
+        ("0.5 0.5 0.5 0.2 0.2", NOT_NUMBERS),
+        ("inf 0.5 0.5 0.2 0.2", NOT_NUMBERS),
+        ("1e300 0.5 0.5 0.2 0.2", UNKNOWN),
         ("0 0.5 0.5 0 0.2", EMPTY),
         ("0 20 10 0.5 0.5", OUTSIDE),
     ],
@@ -86,3 +90,43 @@ def test_the_last_folder_of_the_path_called_images_has_the_labels_beside_it(tmp_
         == tmp_path / "images" / "x" / "labels" / "a.txt"
     )
     assert label_of(tmp_path / "a.png") == tmp_path / "a.txt"
+
+
+def test_a_category_without_a_name_has_a_number_of_a_size_that_can_be(folder):
+    (folder / "data.yaml").write_text("train: images/train\nval: images/val\n")
+    (folder / "labels" / "train" / "b.txt").write_text("2 0.5 0.5 0.2 0.2\n1e12 0.5 0.5 0.2 0.2\n")
+    found = read_yolo(folder, "train")
+    assert found.names == ("0", "1", "2")
+    assert found.faults.counts == {UNKNOWN: 1}
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_box(folder):
+    (folder / "labels" / "train" / "b.txt").write_bytes(b"\xef\xbb\xbf1 0.5 0.5 0.2 0.2\n")
+    assert read_yolo(folder, "train").of(1)[1].tolist() == [1]
+
+
+@for_each(
+    ("told", "said"),
+    [
+        ("names: [red, red]", "two categories have the same name"),
+        ("names: [red, null]", "a category has no name"),
+        ("names: [red, ' ']", "a category has no name"),
+        ("names: [red]\ntrain: []", "does not exist"),
+        (f"names: [red]\ntrain: {'x' * 5000}", "does not exist"),
+        ("names: [red]\ntrain: list.txt", "none.png; 1 of 2 images are missing"),
+        ("names: [red]\ntrain: long.txt", "1 of 1 images are missing"),
+    ],
+)
+def test_names_and_images_that_cannot_be_are_refused(folder, told, said):
+    (folder / "list.txt").write_text("images/train/a.png\nimages/train/none.png\n")
+    (folder / "long.txt").write_text("x" * 5000)
+    (folder / "data.yaml").write_text(told if "train:" in told else f"train: images/train\n{told}")
+    with pytest.raises(InputError) as error:
+        read_yolo(folder / "data.yaml", "train")
+    assert said in str(error.value)
+
+
+@for_each("path", ["~nobody_of_this_name/x", "x" * 5000, "a\\0b"])
+def test_a_path_that_is_not_there_is_passed_over(folder, path):
+    (folder / "data.yaml").write_text(f'path: "{path}"\ntrain: images/train\nnames: [red, blue]\n')
+    assert len(read_yolo(folder, "train")) == 2

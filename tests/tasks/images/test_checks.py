@@ -3,6 +3,7 @@ from dataclasses import replace
 import torch
 
 from trimtab.tasks.images.checks import data_checks
+from trimtab.types import DroppedExample
 
 
 def test_grey_images_in_three_channels_are_told(square_parts):
@@ -25,3 +26,13 @@ def test_grey_images_in_three_channels_are_told(square_parts):
     source.values[9] ^= 1
     parts.datasets = replace(parts.datasets)
     assert [*data_checks(parts)] == []
+
+
+def test_images_that_are_dropped_are_named(square_parts):
+    parts = replace(square_parts)
+    sample = parts.datasets.sample
+    bad = DroppedExample(0, 3, "too small")
+    parts.datasets = replace(parts.datasets, sample=replace(sample, dropped=(bad,) * 20))
+    found = next(data_checks(parts))
+    assert found.code == "D202"
+    assert f"the first is {parts.datasets.corpora[0].pair(3)[0]} (too small)" in found.message

@@ -33,6 +33,12 @@ def test_images_deeper_in_the_folder_of_a_class_are_of_it(tmp_path):
     assert [*labels_in(opened(tmp_path / "all"))] == ["disk", "disk", "square"]
 
 
+def test_a_class_may_be_called_like_an_image(tmp_path):
+    write_shapes(tmp_path, 1)
+    (tmp_path / "disk").rename(tmp_path / "disk.png")
+    assert [*labels_in(opened(tmp_path))] == ["disk.png", "square"]
+
+
 @pytest.mark.parametrize("name", ["labels.tsv", "labels.jsonl", "text.jsonl"])
 def test_a_list_names_images_and_their_labels(tmp_path, name):
     write_shapes(tmp_path, 1)

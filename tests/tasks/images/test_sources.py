@@ -80,7 +80,16 @@ def test_images_and_texts_that_stand_alone_are_named(tmp_path):
     assert "1.gt.txt: a text without an image" in str(error.value)
 
 
-@pytest.mark.parametrize("content", ["[]", "{}", '{"a.png": 3}', "no json", "[" * 100000])
+def test_two_images_of_one_text_are_refused_and_none_is_dropped(tmp_path):
+    folder = beside(tmp_path / "set")
+    shutil.copy(folder / "0.png", folder / "0.jpg")
+    with pytest.raises(InputError, match=r"two images share a text(.|\n)*0\.jpg and 0\.png"):
+        opened(folder)
+
+
+@pytest.mark.parametrize(
+    "content", ['{"a.png": "\\ud800"}', "[]", "{}", '{"a.png": 3}', "no json", "[" * 100000]
+)
 def test_labels_that_are_none_are_refused(tmp_path, content):
     (tmp_path / "labels.json").write_text(content)
     with pytest.raises(InputError, match="no labels of images"):

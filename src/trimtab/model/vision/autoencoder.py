@@ -46,7 +46,11 @@ class ResidualBlock(nn.Module):
 
 
 class Layers(nn.Module):
-    """Layers one after another, of which the residual blocks can be recomputed in the backward pass."""
+    """Layers one after another, of which the residual blocks can be recomputed in the backward pass.
+
+    Images are `channels_last` in memory, as the tensor cores of NVIDIA read them: on an H200 a step in bfloat16
+    takes 19.1 ms instead of 26.5 (`benchmarks/conv_layout.json`). Weights and gradients stay as they are stored.
+    """
 
     recompute: Recompute = "none"
 
@@ -59,6 +63,8 @@ class Layers(nn.Module):
     ) -> Float[Tensor, "images out rows2 columns2"]:
         """The output of the last layer."""
         for layer in self.layers:
+            # Before each layer: an image of one channel has no layout that the next layer could go on in.
+            x = x.contiguous(memory_format=torch.channels_last)
             is_block = isinstance(layer, ResidualBlock)
             x = layer_output(layer, x, recompute=self.recompute) if is_block else layer(x)
         return x

@@ -1,10 +1,15 @@
 """Annotated images as lists hold them, in memory: paths, boxes, categories, and what was wrong with them."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+from trimtab.errors import input_error
+from trimtab.tasks.images.sources import HALF_CHARACTER
 
 NO_IMAGE = "box without an image"
 OUTSIDE = "box outside of its image"
@@ -110,6 +115,21 @@ class Collected:
             np.array(self.boxes, np.float64).reshape(-1, 4),
             np.array(self.categories, np.int64),
         )
+
+
+def check_names(given: Sequence[Any], path: Path) -> tuple[str, ...]:
+    """The names of categories as texts; InputError for one that is empty, broken, or there twice."""
+    names = tuple(str(each) if isinstance(each, str | int | float) else "" for each in given)
+    for number, name in enumerate(names):
+        twice = name in names[:number]
+        if twice or not name.strip() or HALF_CHARACTER.search(name):
+            raise input_error(
+                f"{path}: " + ("two categories have the same name" if twice else "a category has no name"),
+                got=json.dumps(given[number])[:80],
+                allowed="a name of whole characters for each category, each once",
+                fix="name it, or merge it with the other one" if twice else "name it",
+            )
+    return names
 
 
 def checked(

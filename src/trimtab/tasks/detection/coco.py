@@ -2,11 +2,11 @@
 and height, ids of categories with gaps."""
 
 import json
+import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
-
-import numpy as np
 
 from trimtab.errors import InputError, Problem, input_error, reading
 from trimtab.tasks.detection.annotations import (
@@ -18,7 +18,9 @@ from trimtab.tasks.detection.annotations import (
     Annotations,
     Collected,
     Faults,
+    check_names,
 )
+from trimtab.tasks.images.pixels import size_of
 
 FORM = (
     '{"images": [{"id", "file_name"}], "categories": [{"id", "name"}], "annotations": [{"image_id", "category_id", '
@@ -28,12 +30,14 @@ Entry = Mapping[str, Any]
 
 
 def read_coco(path: Path, folder: Path | None) -> Annotations:
-    """The images and boxes of a COCO file. InputError for what is no such file, has an image twice, or names images
-    that are not there."""
+    """The images and boxes of a COCO file; the sizes of images that it does not tell are read from the images.
+    InputError for what is no such file, has an image twice, or names images that are not there."""
     tree = _tree(path)
     images, categories = (_entries(tree, key, path) for key in ("images", "categories"))
     for key, entries, named in (("images", images, "file_name"), ("categories", categories, "name")):
         _check_once(path, key, entries, named)
+    names = check_names([entry["name"] for entry in categories], path)
+    places = _places(path, [str(entry["file_name"]) for entry in images], folder)
     numbers = {entry["id"]: number for number, entry in enumerate(categories)}
     by_image: dict[Any, list[tuple[int, list[float], str]]] = {entry["id"]: [] for entry in images}
     faults = Faults()
@@ -42,19 +46,18 @@ def read_coco(path: Path, folder: Path | None) -> Annotations:
         if found is not None:
             by_image[entry["image_id"]].append(found)
     collected = Collected(faults)
-    for entry in images:
-        width, height = entry.get("width"), entry.get("height")
-        known = isinstance(width, int | float) and isinstance(height, int | float) and width > 0 < height
-        size = (float(width), float(height)) if known else None  # type: ignore[arg-type]
-        collected.add(by_image[entry["id"]], size=size)
+    for entry, place in zip(images, places, strict=True):
+        told = _numbers([entry.get("width"), entry.get("height")])
+        known = told is not None and all(0 < side < math.inf for side in told)
+        collected.add(by_image[entry["id"]], size=(told[0], told[1]) if told and known else size_of(place))
     offsets, boxes, kinds = collected.arrays()
     return Annotations(
         path=path,
-        images=_places(path, [str(entry["file_name"]) for entry in images], folder),
+        images=places,
         ids=tuple(
             entry["id"] if isinstance(entry["id"], int) else place for place, entry in enumerate(images)
         ),
-        names=tuple(str(entry["name"]) for entry in categories),
+        names=names,
         category_ids=tuple(
             entry["id"] if isinstance(entry["id"], int) else place for place, entry in enumerate(categories)
         ),
@@ -106,6 +109,14 @@ def _entries(tree: Entry, key: str, path: Path) -> list[Entry]:
 
 
 def _check_once(path: Path, key: str, entries: list[Entry], named: str) -> None:
+    wrong = next((entry for entry in entries if type(entry["id"]) not in (int, str)), None)
+    if wrong is not None:
+        raise input_error(
+            f"{path}: an id of {key} is neither a whole number nor a text",
+            got=str(wrong["id"])[:60],
+            allowed="a number, as COCO has it, or a text",
+            fix="number them from 1",
+        )
     for name in ("id", named):
         seen: set[str] = set()
         for entry in entries:
@@ -134,15 +145,25 @@ def _box(
     if not isinstance(category, int | str) or category not in categories:
         faults.add(UNKNOWN, f"{place}: category_id {category!r}")
         return None
-    if entry.get("iscrowd"):
+    if entry.get("iscrowd") not in (None, 0, "0"):
         faults.add(CROWD, place)
         return None
-    sound = isinstance(box, list) and len(box) == 4 and all(type(each) in (int, float) for each in box)
-    if not sound:
+    told = _numbers(box) if isinstance(box, list) else None
+    if told is None or len(told) != 4:
         faults.add(NOT_NUMBERS, f"{place}: bbox {str(box)[:60]}")
         return None
-    left, top, width, height = np.array(box, np.float64).tolist()
+    left, top, width, height = told
     return categories[category], [left, top, left + width, top + height], f"{place} of image {image}"
+
+
+def _numbers(given: list[Any]) -> list[float] | None:
+    """What JSON has as numbers, as floats; None where something else is among them, or a number too large for one."""
+    if not all(type(each) in (int, float) for each in given):
+        return None
+    try:
+        return [float(each) for each in given]
+    except OverflowError:
+        return None
 
 
 def _places(path: Path, names: list[str], folder: Path | None) -> tuple[Path, ...]:
@@ -152,14 +173,14 @@ def _places(path: Path, names: list[str], folder: Path | None) -> tuple[Path, ..
         path.parent, path.parent / "images", path.parent / split, path.parent.parent / "images",
         path.parent.parent / split, path.parent.parent,
     ]  # fmt: skip
-    base = next((each for each in tried if (each / names[0]).is_file()), tried[0])
-    missing = [name for name in names if not (base / name).is_file()]
+    base = next((each for each in tried if os.path.isfile(each / names[0])), tried[0])
+    missing = [name for name in names if not os.path.isfile(base / name)]
     if missing:
         more = f"; {len(missing):,} of {len(names):,} images are missing" if len(missing) > 1 else ""
         raise InputError(
             *(
                 Problem(
-                    what=f"{path}: the image {name!r} cannot be found",
+                    what=f"{path}: the image {name[:200]!r} cannot be found",
                     got=f"no such file in {base}{more if number == 0 else ''}",
                     allowed="a path that starts from " + " or ".join(str(each) for each in tried),
                     fix="set `image_folder` to the folder of the images, or take the image out of the list",

@@ -33,7 +33,7 @@ def check_library(architecture: str) -> None:
             "model.architecture: needs transformers",
             got=architecture,
             allowed="an installed transformers",
-            fix='pip install "trimtab[train,vision]"',
+            fix='pip install "trimtab[train,vision,pretrained]"',
         ) from None
     if not hasattr(transformers, CLASSES[architecture]):
         raise input_error(

@@ -57,6 +57,10 @@ class BoxCorpus:
         """The image."""
         return str(self.annotations.images[line])
 
+    def file_of(self, line: int) -> str:
+        """The file of an image."""
+        return self.place(line)
+
     def line_number(self, line: int) -> int:
         """The number of an image in its list, from 1."""
         return line + 1

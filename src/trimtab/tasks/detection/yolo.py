@@ -1,6 +1,7 @@
 """Reads annotations in YOLO's form: a text file for each image, a line for each box with the number of its category and
 the center and size of the box as shares of the image."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ from trimtab.tasks.detection.annotations import (
     Annotations,
     Collected,
     Faults,
+    check_names,
 )
 from trimtab.tasks.images.sources import IMAGE_SUFFIXES
 
 DATA, CLASSES = "data.yaml", "classes.txt"
+MOST_UNNAMED = 10_000
+"""Categories that are known by their numbers alone, at most: a larger number is a mistake in a file."""
 FORM = "a data.yaml with `train`, `val` and `names`, or a folder with images/ and labels/"
 
 
@@ -46,8 +50,8 @@ def read_yolo(given: Path, split: str) -> Annotations:
             if alone.name != CLASSES:
                 faults.add(NO_IMAGE, str(alone))
     read = [lines_of(label, faults) for label in labels]
-    most = max((category for found in read for category, _, _ in found), default=-1)
-    names = names or tuple(str(number) for number in range(most + 1))
+    unnamed = [category for found in read for category, _, _ in found if category < MOST_UNNAMED]
+    names = names or tuple(str(number) for number in range(max(unnamed, default=-1) + 1))
     collected = Collected(faults)
     for found in read:
         for category, _, place in found:
@@ -78,26 +82,30 @@ def lines_of(path: Path, faults: Faults) -> list[tuple[int, list[float], str]]:
     if not path.is_file():
         return []
     with reading(path):
-        text = path.read_bytes().decode("utf-8", "replace")
+        text = path.read_bytes().decode("utf-8-sig", "replace")
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         if not (words := line.split()):
             continue
         place = f"{path}:{number}"
         try:
-            category, values = int(float(words[0])), [float(word) for word in words[1:]]
-        except (ValueError, OverflowError):
-            category, values = -1, list[float]()
-        if len(values) == 4:
+            category, values = float(words[0]), [float(word) for word in words[1:]]
+        except ValueError:
+            category, values = 0.0, list[float]()
+        if not category.is_integer():
+            box = None
+        elif len(values) == 4:
             x, y, width, height = values
             box = [x - width / 2, y - height / 2, x + width / 2, y + height / 2]
         elif len(values) >= 6 and len(values) % 2 == 0:
             across, down = values[::2], values[1::2]
             box = [min(across), min(down), max(across), max(down)]
         else:
+            box = None
+        if box is None:
             faults.add(NOT_NUMBERS, f"{place}: {line[:60]!r}")
-            continue
-        found.append((category, box, place))
+        else:
+            found.append((int(category), box, place))
     return found
 
 
@@ -116,10 +124,10 @@ def _of_data(path: Path, split: str) -> tuple[list[Path], tuple[str, ...], Path]
     names = _names(tree.get("names"), path)
     root = path.parent
     if isinstance(tree.get("path"), str):
-        there = Path(tree["path"]).expanduser()
-        root = there if there.is_absolute() and there.is_dir() else root / there
-        root = root if root.is_dir() else path.parent
-    folders = tree[split] if isinstance(tree[split], list) else [tree[split]]
+        there = Path(os.path.expanduser(tree["path"]))
+        root = there if there.is_absolute() and os.path.isdir(there) else root / there
+        root = root if os.path.isdir(root) else path.parent
+    folders = tree[split] if isinstance(tree[split], list) and tree[split] else [tree[split]]
     images: list[Path] = []
     for folder in folders:
         images += _in(root / str(folder), root)
@@ -132,9 +140,9 @@ def _names(given: Any, path: Path) -> tuple[str, ...]:
     if isinstance(given, Mapping):
         numbers = sorted(given, key=lambda each: int(each) if str(each).isdigit() else -1)
         if [str(each) for each in numbers] == [str(each) for each in range(len(numbers))]:
-            return tuple(str(given[each]) for each in numbers)
+            return check_names([given[each] for each in numbers], path)
     elif isinstance(given, Sequence) and not isinstance(given, str):
-        return tuple(map(str, given))
+        return check_names(given, path)
     raise input_error(
         f"{path}: `names` are no names of categories",
         got=str(given)[:80],
@@ -152,20 +160,28 @@ def _of_folder(folder: Path) -> tuple[list[Path], tuple[str, ...], Path]:
     if listed.is_file():
         with reading(listed):
             lines = listed.read_text(encoding="utf-8", errors="replace").splitlines()
-        names = tuple(line.strip() for line in lines if line.strip())
+        names = check_names([line.strip() for line in lines if line.strip()], listed)
     return _in(root, folder), names, root
 
 
 def _in(place: Path, root: Path) -> list[Path]:
     """The images of a folder, or those that a text file lists."""
-    if place.is_file():
+    if os.path.isfile(place):
         with reading(place):
-            lines = place.read_text(encoding="utf-8", errors="replace").splitlines()
-        listed = [line.strip() for line in lines if line.strip()]
-        return [Path(line) if Path(line).is_absolute() else root / line for line in listed]
-    if not place.is_dir():
+            lines = place.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+        listed = [root / line.strip() for line in lines if line.strip()]
+        if missing := [each for each in listed if not os.path.isfile(each)]:
+            raise input_error(
+                f"{place}: lists an image that cannot be found",
+                got=f"{str(missing[0])[:200]}; {len(missing):,} of {len(listed):,} images are missing",
+                allowed=f"paths that start from {root}",
+                fix="correct the paths, or take the lines out of the list",
+            )
+        return listed
+    if not os.path.isdir(place):
+        shown = str(place)[:300]
         raise input_error(
-            f"{place}: does not exist", got=str(place), allowed=FORM, fix="correct the path in data.yaml"
+            f"{shown}: does not exist", got=shown, allowed=FORM, fix="correct the path in data.yaml"
         )
     return sorted(each for each in place.rglob("*") if each.suffix.lower() in IMAGE_SUFFIXES)
 

@@ -67,8 +67,8 @@ def _of_folder(files: TrainCorpus | ValidFiles, folder: Path, *, seed: int) -> I
     """Of a folder: each subfolder is a class; without subfolders there are no classes."""
     with reading(folder):
         names = sorted(os.listdir(folder))
-    loose = [name for name in names if Path(name).suffix.lower() in IMAGE_SUFFIXES]
     classes = [name for name in names if not name.startswith(".") and (folder / name).is_dir()]
+    loose = [name for name in names if Path(name).suffix.lower() in IMAGE_SUFFIXES and name not in classes]
     found = {name: [*_images_below(folder / name)] for name in classes}
     if loose and any(found.values()):
         raise input_error(

@@ -20,6 +20,8 @@ LEAST_SIDE = 2
 """Pixels; nothing can be read in fewer."""
 MOST_NAMED = 10
 """Images that an error names."""
+ORIENTATION, TURNED = 0x0112, (5, 6, 7, 8)
+"""The EXIF tag of how a camera was held, and its values for a quarter turn."""
 HEADER = 4
 """Bytes before the pixels of a row: height and width."""
 
@@ -62,6 +64,19 @@ def check_header(source: Path | bytes, config: ImageConfig) -> None:
     """Raises BadImage for what `load_image` would refuse by its first bytes alone, without reading the pixels."""
     with opening(source, config):
         pass
+
+
+def size_of(path: Path) -> tuple[float, float] | None:
+    """Width and height of an image file, upright, by its first bytes alone; None where it cannot be read."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(path, formats=openable()) as image:
+                width, height = image.size
+                turned = image.getexif().get(ORIENTATION) in TURNED
+    except Exception:  # decoders raise errors of any kind; reading the image says which
+        return None
+    return (float(height), float(width)) if turned else (float(width), float(height))
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,6 +24,8 @@ from trimtab.tasks.images.rendering import render_line
 LISTS = ("labels.tsv", "labels.jsonl", "labels.json", "rec_gt_train.txt", "rec_gt_val.txt")
 """Names of the list in a folder of images, in the order in which they are looked for."""
 TEXT_BESIDE = ".gt.txt"
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+"""A lone surrogate, which JSON can write and UTF-8 cannot."""
 MOST_NAMED = 10
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".gif", ".ppm", ".pgm", ".jp2")
 FORMS = "a .tsv or .txt (path, tab, text), a .jsonl (image, text), a .json (docTR's labels), or images beside .gt.txt"
@@ -136,6 +139,10 @@ class ImageCorpus:
         """File and line, or the image."""
         return self.corpus.place(line)
 
+    def file_of(self, line: int) -> str:
+        """The file of an image; empty for a line that is rendered."""
+        return "" if self.render else self.pair(line)[0]
+
     def place_of_image(self, line: int) -> str:
         """File and line with the name of the image, or the image."""
         place, name = self.place(line), Path(self.pair(line)[0]).name
@@ -213,7 +220,15 @@ def _beside(folder: Path) -> ListedPairs:
     other way round."""
     with reading(folder):
         names = sorted(os.listdir(folder))
-    images = {Path(name).stem: name for name in names if Path(name).suffix.lower() in IMAGE_SUFFIXES}
+    images: dict[str, str] = {}
+    for name in names:
+        if Path(name).suffix.lower() in IMAGE_SUFFIXES and images.setdefault(Path(name).stem, name) != name:
+            raise input_error(
+                f"{folder}: two images share a text",
+                got=f"{images[Path(name).stem]} and {name}",
+                allowed="one image for each text",
+                fix="rename or remove one of them",
+            )
     texts = {name.removesuffix(TEXT_BESIDE): name for name in names if name.endswith(TEXT_BESIDE)}
     if not texts:
         raise input_error(
@@ -255,6 +270,7 @@ def _doctr(path: Path) -> ListedPairs:
     try:
         told = json.loads(raw)
         sound = isinstance(told, dict) and all(isinstance(text, str) for text in told.values())
+        sound = sound and not any(map(HALF_CHARACTER.search, told.values()))
     except (ValueError, RecursionError):
         told, sound = {}, False
     if not sound or not told:
