@@ -5,9 +5,16 @@ import torch
 from safetensors.torch import save_file
 
 from tests.model.test_lora import adapted, decoder, filled, logits
+from tests.pretrained_folder import pretrained_folder, tensors
+from tests.pretrained_run import pretrained_recipe
 from trimtab.config.adapter import LoraAdapter
+from trimtab.config.load import load_recipe
+from trimtab.config.render import render_recipe
 from trimtab.errors import InputError
 from trimtab.inference.adapter_folder import put_adapter
+from trimtab.inference.generating import load_generator, with_adapter
+from trimtab.inference.pretrained import load_pretrained
+from trimtab.model.lora import add_lora
 from trimtab.model.peft_tensors import peft_settings, peft_tensors
 
 
@@ -38,3 +45,36 @@ def test_a_folder_without_a_whole_adapter_is_refused(folder):
         put_adapter(decoder(), folder, base="base")
     with pytest.raises(InputError, match="holds no adapter"):
         put_adapter(decoder(), folder / "none", base="base")
+
+
+def test_python_and_the_command_line_refuse_an_adapter_of_other_weights_alike(tmp_path):
+    bases = [pretrained_folder(tmp_path / name) for name in ("one", "other")]
+    save_file(
+        tensors(json.loads((bases[1] / "config.json").read_text()), seed=2), bases[1] / "model.safetensors"
+    )
+    base = load_pretrained(str(bases[0]), device="cpu")
+    put = tmp_path / "adapter"
+    (put / "trimtab").mkdir(parents=True)
+    add_lora(base.model, LoraAdapter(rank=4), seed=1)
+    save_file(
+        {name: each.detach().contiguous() for name, each in peft_tensors(base.model)},
+        put / "adapter_model.safetensors",
+    )
+    (put / "adapter_config.json").write_text(json.dumps(peft_settings(LoraAdapter(rank=4), base="one")))
+    known = {"kind": "pretrained", "path": str(bases[0]), "sha256": base.sha256}
+    trained = load_recipe(pretrained_recipe(tmp_path, model=known)).recipe
+    (put / "trimtab/trained.yaml").write_text(render_recipe(trained))
+
+    def loaded(base):
+        return load_generator(str(base), device="cpu", adapter=str(put))
+
+    def joined(base):
+        return with_adapter(load_generator(str(base), device="cpu"), put)
+
+    said = []
+    for adapted_generator in (loaded, joined):
+        assert next(iter(adapted_generator(bases[0]).generate(["the"]))).prompt == "the"
+        with pytest.raises(InputError, match="was trained on other weights than those of") as error:
+            adapted_generator(bases[1])
+        said.append(str(error.value))
+    assert said[0] == said[1]

@@ -34,6 +34,8 @@ class PretrainedText:
     window: int
     """Most tokens that it has learned to read."""
     device: torch.device
+    sha256: str
+    """Of its weights."""
 
 
 def is_pretrained(folder: Path) -> bool:
@@ -64,4 +66,4 @@ def load_pretrained(spec: str, *, device: str | None = None, adapter: str | None
     if adapter is not None:
         put_adapter(model, Path(adapter), base=spec, sha256=taken.sha256)
     ready = prepare_for_inference(device_, model, kernel="padded" if kind == "transformers" else "varlen")
-    return PretrainedText(ready, ExactText(tokenizer), window, device_)
+    return PretrainedText(ready, ExactText(tokenizer), window, device_, taken.sha256)
