@@ -131,12 +131,12 @@ def read_texts(name: str, corpus: Corpus, feed: TextFeed, *, bleu: BleuTokenizer
 
 
 def _answers(corpus: Corpus, feed: TextFeed) -> tuple[list[Row], list[str], int]:
-    """The rows of all answers that fit, the text of each, and how many conversations have none."""
+    """The rows of all answers that fit, the text of each, and how many answers are left out."""
     assert feed.chats is not None, "conversations, and no template"
-    found = [feed.chats.rows(corpus.messages(line)) for line in range(len(corpus))]
-    rows = [row for few in found if not isinstance(few, str) for row in few]
+    found = [feed.chats.rows(*corpus.conversation(line)) for line in range(len(corpus))]
+    rows = [row for each in found for row in each.rows]
     texts = feed.tokenizer.decode([row.ids[row.prompt :] for row in rows])
-    return rows, texts, sum(isinstance(few, str) for few in found)
+    return rows, texts, sum(len(each.dropped) for each in found)
 
 
 def spread(count: int, limit: int | None) -> list[int]:
