@@ -98,7 +98,8 @@ def test_long_conversations_and_all_forms_of_loops_are_rendered_as_before():
     assert len(rendered(TEMPLATE, long)) > 1_800_000
     loops = (
         "{% for m in messages if m.role == 'user' %}{{ loop.length }}{{ loop.last }}{{ loop.index }}{% endfor %}"
-        "{% for k, v in messages[0].items() %}{{ k ~ '=' ~ v }}{% endfor %}{% for x in nothing %}{% else %}-{% endfor %}"
+        "{% for k, v in messages[0].items() %}{{ k ~ '=' ~ v }}{% endfor %}"
+        "{% for x in nothing %}{% else %}-{% endfor %}"
         "{% for m in messages | map(attribute='content') %}{{ loop.nextitem }}{{ m * 2 }}{{ '%s' % m }}{% endfor %}"
         "{% for n in [[1, []]] recursive %}{{ n[0] }}{{ loop(n[1]) }}{% endfor %}{{ 2 ** 3 + 4 }}"
     )

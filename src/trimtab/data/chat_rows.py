@@ -83,9 +83,7 @@ class ChatRows:
         said = said[: ends[-1] + 1] if ends else [*said, self.tokenizer.end]
         return Row([*given, *said], len(given))
 
-    def split(
-        self, messages: Sequence[Message], number: int, tools: Sequence[Any] = ()
-    ) -> tuple[str, str]:
+    def split(self, messages: Sequence[Message], number: int, tools: Sequence[Any] = ()) -> tuple[str, str]:
         """The text up to an answer, and the answer with what the template puts behind it. Raises Refused, also for a
         template that writes what came before an answer otherwise when the answer is there, or no tools."""
         prompt = self._rendered(messages[:number], answer=True, tools=tools)

@@ -14,9 +14,8 @@ from typing import Any
 from trimtab.data.formats.chat import Message
 from trimtab.errors import input_error
 
-
 LEAST_STEPS, STEPS_PER_CHARACTER, STEPS_PER_CALL = 2_000_000, 100, 20
-"""How much a template may do for a conversation: turns of loops, calls, of which each is some steps, and characters that
+"""How much a template may do for a conversation: turns of loops, calls (each is some steps), and characters that
 it joins or writes. Published templates need a few for each character."""
 _MOST_BITS = 1_000_000
 _WIDTH = re.compile(r"[0-9]{7}|\*")
@@ -163,7 +162,9 @@ def compiled(template: str) -> Any:
             if isinstance(value, nodes.Concat):
                 setattr(parent, field, _filtered(value, "spent"))
             elif isinstance(value, list):
-                value[:] = [_filtered(one, "spent") if isinstance(one, nodes.Concat) else one for one in value]
+                value[:] = [
+                    _filtered(one, "spent") if isinstance(one, nodes.Concat) else one for one in value
+                ]
 
     class Generation(Extension):
         """`{% generation %}` marks what the assistant says, and renders it."""

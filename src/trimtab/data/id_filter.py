@@ -40,7 +40,9 @@ def what_keeps_more(reasons: Collection[str], *, shares_length: bool = False) ->
     if REFUSED in reasons:
         ways.append("fix the chat template beside the tokenizer, or the order and roles of the messages")
     if NO_TOOLS in reasons:
-        ways.append("take a model whose chat template writes `tools` and `tool_calls`, or remove them from the data")
+        ways.append(
+            "take a model whose chat template writes `tools` and `tool_calls`, or remove them from the data"
+        )
     if NOT_LEARNED in reasons:
         ways.append("leave `weight: 0` out of the answers that are to be learned")
     if EMPTY_TARGET in reasons:

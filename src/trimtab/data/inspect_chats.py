@@ -70,7 +70,10 @@ def _paragraph(report: ChatReport) -> str:
     lines = [
         f"{report.name}: {report.conversations:,} conversations{of}, {report.answers:,} answers",
         f"  {report.counted:,} of {tokens:,} tokens count in the loss ({report.counted / max(1, tokens):.1%})",
-        *(f"  dropped, {reason}: {count:,}, such as {report.such_as[reason]}" for reason, count in report.dropped.items()),
+        *(
+            f"  dropped, {reason}: {count:,}, such as {report.such_as[reason]}"
+            for reason, count in report.dropped.items()
+        ),
     ]
     if report.example:
         cut = report.example[:MOST_CHARACTERS]

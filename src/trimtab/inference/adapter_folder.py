@@ -14,6 +14,7 @@ from trimtab.checkpoint.log_findings import log_finding
 from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.load import load_recipe
+from trimtab.config.pretrained.place import HUB_NAME
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Recipe
 from trimtab.config.transformers_model import TransformersModel
@@ -67,7 +68,9 @@ def put_adapter(model: nn.Module, folder: Path, *, base: str, sha256: str | None
             if folder.is_dir()
             else "no folder",
             allowed=f"a folder with {CONFIG} and {WEIGHTS}, or a run that trained an adapter",
-            fix="write one: `trimtab export RUN --to peft --out DIR`",
+            fix=f"`hf download {folder} --local-dir DIR`, and name DIR"
+            if HUB_NAME.fullmatch(str(folder)) and not folder.parent.exists()
+            else "write one: `trimtab export RUN --to peft --out DIR`",
         )
     if (folder / TRAINED).is_file():
         recipe = load_recipe(folder / TRAINED).recipe

@@ -10,7 +10,7 @@ import torch
 from trimtab.checkpoint.log_findings import log_finding
 from trimtab.config.given_path import RUN, path_text
 from trimtab.config.pairs_alone import refuse_pairs_alone
-from trimtab.config.pretrained.place import CONFIG
+from trimtab.config.pretrained.place import CONFIG, where_it_is
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import PretrainedTokenizer
 from trimtab.config.transformers_model import TransformersModel
@@ -32,6 +32,7 @@ from trimtab.export.target import Engine, TextEngine
 from trimtab.inference.adapter_folder import RECIPE as OF_RUN
 from trimtab.inference.adapter_folder import put_adapter, recipe_of_adapter
 from trimtab.inference.load import LoadedModel, load_model, with_base
+from trimtab.inference.pretrained import refuse_unknown_name
 from trimtab.inference.setup import CPU_BATCH_TOKENS
 from trimtab.inference.tagged import Tagged
 from trimtab.inference.translator import Translator
@@ -97,8 +98,12 @@ def open_model(
 ) -> LoadedModel | ExportedModel:
     """The model of a run or a checkpoint, or the exported one in a folder. Raises InputError if there is neither."""
     spec = path_text(spec, name="run", allowed=RUN)
-    if adapter is not None and (Path(spec) / CONFIG).is_file():
-        return open_adapted(Path(spec), Path(adapter), device=device)
+    if adapter is not None:
+        refuse_unknown_name(
+            spec, wanted="a run, or a pretrained translator: a folder, or OWNER/NAME that is downloaded"
+        )
+    if adapter is not None and (base := where_it_is(spec, folder=Path.cwd()) / CONFIG).is_file():
+        return open_adapted(base.parent, Path(adapter), device=device)
     if not is_export(Path(spec)):
         return load_model(spec, device=device, adapter=None if adapter is None else str(adapter))
     if adapter is not None:

@@ -8,6 +8,7 @@ import torch
 
 from trimtab.config.given_path import RUN, path_text
 from trimtab.config.pairs_alone import refuse_pairs_alone
+from trimtab.config.pretrained.place import where_it_is
 from trimtab.data.exact_text import ExactText
 from trimtab.decode.continuation import Continuation
 from trimtab.decode.continuing import Continues
@@ -21,7 +22,7 @@ from trimtab.inference.chosen_weights import weights_sha256
 from trimtab.inference.exported import load_exported_text, takes_no_adapter, translates
 from trimtab.inference.generator import Generator
 from trimtab.inference.load import load_model
-from trimtab.inference.pretrained import is_pretrained, load_pretrained
+from trimtab.inference.pretrained import is_pretrained, load_pretrained, refuse_unknown_name
 from trimtab.model.kinds import ContinuesTexts
 from trimtab.model.prompted import Prompted
 
@@ -40,8 +41,8 @@ def generate(
     device: str | None = None,
 ) -> Iterator[Continuation]:
     """The texts with which the language model `RUN`, `RUN@last`, `RUN@500`, the folder of an export, or a pretrained
-    model (a folder in the form of Hugging Face, or a GGUF file) continues from each prompt, in order, `samples` for
-    each; an empty prompt begins a text.
+    model (a folder in the form of Hugging Face, a GGUF file, or `OWNER/NAME` that was downloaded) continues from each
+    prompt, in order, `samples` for each; an empty prompt begins a text.
 
     `sampling` says how symbols are drawn; None takes the likeliest each time. The same seed gives a prompt the same
     text whatever prompts stand around it. A text ends with the end symbol, before the first of the strings in `stop`,
@@ -95,7 +96,11 @@ def _loaded(spec: str, *, device: str | None, adapter: str | None) -> Generator:
         return _generator(
             spec, exported.model, exported.tokenizer, device=exported.model.device, window=exported.window
         )
-    if is_pretrained(Path(spec)):
+    refuse_unknown_name(
+        spec,
+        wanted="a run, an export, or a pretrained model: a folder, a .gguf file, or OWNER/NAME that is downloaded",
+    )
+    if is_pretrained(where_it_is(spec, folder=Path.cwd())):
         base = load_pretrained(spec, device=device, adapter=adapter)
         return _generator(
             spec,
@@ -120,7 +125,13 @@ def _loaded(spec: str, *, device: str | None, adapter: str | None) -> Generator:
 
 
 def _generator(
-    name: str, model: Continues, tokenizer: ExactText, *, device: torch.device, window: int, sha256: str | None = None
+    name: str,
+    model: Continues,
+    tokenizer: ExactText,
+    *,
+    device: torch.device,
+    window: int,
+    sha256: str | None = None,
 ) -> Generator:
     return Generator(
         name=name,

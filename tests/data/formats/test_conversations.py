@@ -43,7 +43,10 @@ def said(*messages):
         ({"prompt": "\ud800", "completion": "b"}, "half a character"),
         ("[1]", "no JSON object"),
         ({"text": "a", "messages": "b"}, "no list of messages"),
-        (said({"role": "asistant", "content": "b"}), "message 1 has the role 'asistant'; did you mean 'assistant'?"),
+        (
+            said({"role": "asistant", "content": "b"}),
+            "message 1 has the role 'asistant'; did you mean 'assistant'?",
+        ),
         (said({"role": "Alice", "content": "b"}), "message 1 has the role 'Alice', which is none of system,"),
         (said({"role": "assistant", "content": "b", "weight": 0.5}), "message 1 has the weight 0.5: 0 or 1"),
         (said({"role": "user", "content": "b", "weight": 1}), "only answers are learned"),

@@ -65,10 +65,11 @@ def test_weights_that_are_missing_are_named(tmp_path):
     ("changes", "wanted"),
     [
         ({"vocab_size": 300}, "of another shape: "),
-        ({"n_head": "x"}, "transformers cannot read them"),
+        ({"n_head": "x"}, "transformers cannot read these settings"),
         ({"n_head": 0}, "transformers cannot build a model from these settings"),
         ({"activation_function": "nothing"}, "transformers cannot build a model from these settings"),
-        ({"n_layer": [2]}, "transformers cannot"),
+        ({"n_layer": [2]}, "n_layer is missing or no size"),
+        ({"n_inner": [2]}, "transformers cannot"),
     ],
 )
 def test_settings_that_are_not_those_of_the_weights_are_refused(changes, wanted, tmp_path):

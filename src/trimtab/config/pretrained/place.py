@@ -5,6 +5,7 @@ Nothing is downloaded here, so that a recipe never waits for a network, and mean
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,10 +78,11 @@ def hub_cache() -> Path:
 def _cached(name: str) -> Path | None:
     """The newest downloaded snapshot of a model of the hub, `main` where that is known."""
     kept = hub_cache() / f"models--{name.replace('/', '--')}"
-    try:
+    with suppress(OSError):  # of a download of another revision alone
         revision = (kept / "refs" / "main").read_text(encoding="utf-8").strip()
         if (kept / "snapshots" / revision / CONFIG).is_file():
             return kept / "snapshots" / revision
+    try:
         found = [each for each in (kept / "snapshots").iterdir() if (each / CONFIG).is_file()]
     except OSError:
         return None

@@ -149,7 +149,9 @@ def _counts(number: int, role: str, weight: Any) -> bool:
     if isinstance(weight, bool) or weight not in (0, 1):
         raise ValueError(f"message {number} has the {WEIGHT} {str(weight)[:40]}: 0 or 1, or none")
     if weight and role != ASSISTANT:
-        raise ValueError(f"message {number}, of the role {role!r}, has the {WEIGHT} 1: only answers are learned")
+        raise ValueError(
+            f"message {number}, of the role {role!r}, has the {WEIGHT} 1: only answers are learned"
+        )
     return bool(weight)
 
 

@@ -68,7 +68,10 @@ def open_conversations(path: Path, *, cache: Path) -> Passages:
     the cache. Raises InputError, with the line, for one without a conversation."""
     lines = open_lines(path, cache=cache)
     return cut_in_passages(
-        Conversations(lines), most=1, cache=cache, fingerprint=f"conversations, roles checked {lines.fingerprint}"
+        Conversations(lines),
+        most=1,
+        cache=cache,
+        fingerprint=f"conversations, roles checked {lines.fingerprint}",
     )
 
 
