@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
+from typing import cast
 
 from trimtab.checks.conversion.adapter import refuse_adapter
 from trimtab.checks.conversion.classification import is_classification, write_classification
@@ -178,7 +179,7 @@ def _moved(draft: Draft, folder: Path) -> dict[str, str]:
     tree = mapping(read_yaml("\n".join(draft.lines) + "\n", name="recipe").value)
     data, model = mapping(tree.get("data")), mapping(tree.get("model"))
     train, valid = data.get("train"), mapping(data.get("valid"))
-    groups = [mapping(each) for each in (train if isinstance(train, list) else [])]
+    groups = [mapping(each) for each in (cast("list[object]", train) if isinstance(train, list) else [])]
     groups += [valid, *map(mapping, valid.values()), model]
     groups += [mapping(data.get(name)) for name in ("tokenizer", "source_tokenizer")]
     named = [

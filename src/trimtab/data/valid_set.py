@@ -70,7 +70,7 @@ def read_valid(
     max_tokens: int,
     bleu: BleuTokenizer,
 ) -> ValidSet:
-    """A validation set, whole: filters are not applied to it, normalisation is. Raises InputError where no pair fits into
+    """A validation set, whole: filters are not applied to it, normalisation is. InputError where no pair fits into
     `max_tokens`."""
     refuse_long_lines(corpus, name=f"data.valid: {name}")
     pairs = [corpus.pair(line) for line in range(len(corpus))]

@@ -10,7 +10,7 @@ import torch
 from trimtab.checkpoint.log_findings import log_finding
 from trimtab.config.given_path import RUN, path_text
 from trimtab.config.pairs_alone import refuse_pairs_alone
-from trimtab.config.pretrained.place import CONFIG, where_it_is
+from trimtab.config.pretrained.place import CONFIG, refuse_unknown_name, where_it_is
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import PretrainedTokenizer
 from trimtab.config.transformers_model import TransformersModel
@@ -32,7 +32,6 @@ from trimtab.export.target import Engine, TextEngine
 from trimtab.inference.adapter_folder import RECIPE as OF_RUN
 from trimtab.inference.adapter_folder import put_adapter, recipe_of_adapter
 from trimtab.inference.load import LoadedModel, load_model, with_base
-from trimtab.inference.pretrained import refuse_unknown_name
 from trimtab.inference.setup import CPU_BATCH_TOKENS
 from trimtab.inference.tagged import Tagged
 from trimtab.inference.translator import Translator

@@ -8,7 +8,7 @@ import torch
 
 from trimtab.config.given_path import RUN, path_text
 from trimtab.config.pairs_alone import refuse_pairs_alone
-from trimtab.config.pretrained.place import where_it_is
+from trimtab.config.pretrained.place import refuse_unknown_name, where_it_is
 from trimtab.data.exact_text import ExactText
 from trimtab.decode.continuation import Continuation
 from trimtab.decode.continuing import Continues
@@ -22,7 +22,7 @@ from trimtab.inference.chosen_weights import weights_sha256
 from trimtab.inference.exported import load_exported_text, takes_no_adapter, translates
 from trimtab.inference.generator import Generator
 from trimtab.inference.load import load_model
-from trimtab.inference.pretrained import is_pretrained, load_pretrained, refuse_unknown_name
+from trimtab.inference.pretrained import is_pretrained, load_pretrained
 from trimtab.model.kinds import ContinuesTexts
 from trimtab.model.prompted import Prompted
 

@@ -6,14 +6,13 @@ from pathlib import Path
 import torch
 
 from trimtab.config.pretrained.fill import read_pretrained_model
-from trimtab.config.pretrained.place import CONFIG, GGUF, HUB_NAME, find_pretrained, hub_cache, where_it_is
+from trimtab.config.pretrained.place import CONFIG, GGUF, find_pretrained
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.tokenizer import PretrainedTokenizer
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.data.exact_text import ExactText
 from trimtab.data.pretrained_tokenizer import read_pretrained
 from trimtab.device import choose_device
-from trimtab.errors import input_error
 from trimtab.inference.adapter_folder import put_adapter
 from trimtab.inference.ready import prepare_for_inference
 from trimtab.model.decoder_only import DecoderOnly
@@ -42,23 +41,6 @@ class PretrainedText:
 def is_pretrained(folder: Path) -> bool:
     """Whether a path is a GGUF file, or a folder in the form of Hugging Face or with one GGUF file."""
     return folder.suffix == GGUF or (folder / CONFIG).is_file() or len([*folder.glob(f"*{GGUF}")]) == 1
-
-
-def refuse_unknown_name(name: str, *, wanted: str) -> None:
-    """Raises InputError for a name of the hub that is not downloaded, where neither a run nor anything else is at such
-    a path; `wanted` says what is allowed."""
-    place = Path(name)
-    if (
-        HUB_NAME.fullmatch(name)
-        and not place.parent.exists()
-        and where_it_is(name, folder=Path.cwd()) == place.absolute()
-    ):
-        raise input_error(
-            f"there is no model {name}",
-            got=f"no folder at this path, and no such model among those downloaded to {hub_cache()}",
-            allowed=wanted,
-            fix=f"`hf download {name}`; trimtab itself downloads nothing",
-        )
 
 
 def load_pretrained(spec: str, *, device: str | None = None, adapter: str | None = None) -> PretrainedText:

@@ -65,6 +65,23 @@ def where_it_is(name: str, *, folder: Path) -> Path:
     return place
 
 
+def refuse_unknown_name(name: str, *, wanted: str) -> None:
+    """Raises InputError for a name of the hub that is not downloaded, where neither a run nor anything else is at such
+    a path; `wanted` says what is allowed."""
+    place = Path(name)
+    if (
+        HUB_NAME.fullmatch(name)
+        and not place.parent.exists()
+        and where_it_is(name, folder=Path.cwd()) == place.absolute()
+    ):
+        raise input_error(
+            f"there is no model {name}",
+            got=f"no folder at this path, and no such model among those downloaded to {hub_cache()}",
+            allowed=wanted,
+            fix=f"`hf download {name}`; trimtab itself downloads nothing",
+        )
+
+
 def hub_cache() -> Path:
     """Where the libraries of Hugging Face keep what they download; the same variables move it."""
     if given := os.environ.get("HF_HUB_CACHE"):

@@ -10,7 +10,7 @@ import torch
 
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.config.given_path import RUN, path_text
-from trimtab.config.pretrained.place import where_it_is
+from trimtab.config.pretrained.place import refuse_unknown_name, where_it_is
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import PretrainedTokenizer
 from trimtab.config.transformers_model import TransformersModel
@@ -23,7 +23,7 @@ from trimtab.device import choose_device
 from trimtab.errors import input_error
 from trimtab.inference.adapter_folder import RECIPE, put_adapter, recipe_of_adapter
 from trimtab.inference.load import check_tokenizers, refuse_gone, with_base
-from trimtab.inference.pretrained import is_pretrained, refuse_unknown_name
+from trimtab.inference.pretrained import is_pretrained
 from trimtab.inference.ready import prepare_for_inference
 from trimtab.model.lora import add_lora, begin_adapter
 from trimtab.model.module.classifier import ModuleClassifier
