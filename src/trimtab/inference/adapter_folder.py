@@ -85,8 +85,8 @@ def put_adapter(model: nn.Module, folder: Path, *, base: str, sha256: str | None
             got=" ".join(str(error).split())[:200],
             fix="write the adapter again",
         ) from None
-    names = [*tensors] if isinstance(model, ModuleModel) else None
-    config = settings_of_peft(said, name=str(folder / CONFIG), tensors=names)
+    names = {"tensors" if isinstance(model, ModuleModel) else "native_tensors": [*tensors]}
+    config = settings_of_peft(said, name=str(folder / CONFIG), **names)
     add_lora(model, config, seed=0)
     cast_adapter(model, model.output_matrix.dtype)
     if isinstance(model, ModuleModel):
@@ -96,7 +96,8 @@ def put_adapter(model: nn.Module, folder: Path, *, base: str, sha256: str | None
             if isinstance(table, nn.Embedding):  # its own, since the base keeps its rows
                 setattr(model, name, nn.Embedding.from_pretrained(table.weight.detach().clone()))
                 getattr(model, name).weight.requires_grad = True
-    take_peft_tensors(model, tensors, name=str(folder / WEIGHTS))
+    tied = bool(said.get("ensure_weight_tying"))
+    take_peft_tensors(model, tensors, name=str(folder / WEIGHTS), stay_tied=tied)
 
 
 def recipe_of_adapter(folder: Path, *, base: str) -> Recipe:
