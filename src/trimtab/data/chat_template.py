@@ -109,11 +109,9 @@ def _one_by_one(items: Iterator[Any]) -> Iterator[Any]:
         yield each
 
 
-@lru_cache(maxsize=8)
-def compiled(template: str) -> Any:
-    """The template, ready to render. Source: `_compile_jinja_template` of transformers."""
-    from jinja2 import TemplateError, nodes, pass_context
-    from jinja2.ext import Extension, loopcontrols
+def _counting() -> Any:
+    """The class of Jinja's sandbox that counts."""
+    from jinja2 import nodes
     from jinja2.runtime import LoopContext
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -153,18 +151,31 @@ def compiled(template: str) -> Any:
                 _refuse_large(left)
             return _spend(super().call_binop(context, operator, left, right))
 
-    def _filtered(node: Any, name: str) -> nodes.Filter:
-        return nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
+    return Counting
 
-    def _wrap_joined(parent: Any) -> None:
-        """`a ~ b` is no operator that the sandbox sees."""
-        for field, value in parent.iter_fields():
-            if isinstance(value, nodes.Concat):
-                setattr(parent, field, _filtered(value, "spent"))
-            elif isinstance(value, list):
-                value[:] = [
-                    _filtered(one, "spent") if isinstance(one, nodes.Concat) else one for one in value
-                ]
+
+def _filtered(node: Any, name: str) -> Any:
+    from jinja2 import nodes
+
+    return nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
+
+
+def _wrap_joined(parent: Any) -> None:
+    """`a ~ b` is no operator that the sandbox sees."""
+    from jinja2 import nodes
+
+    for field, value in parent.iter_fields():
+        if isinstance(value, nodes.Concat):
+            setattr(parent, field, _filtered(value, "spent"))
+        elif isinstance(value, list):
+            value[:] = [_filtered(one, "spent") if isinstance(one, nodes.Concat) else one for one in value]
+
+
+@lru_cache(maxsize=8)
+def compiled(template: str) -> Any:
+    """The template, ready to render. Source: `_compile_jinja_template` of transformers."""
+    from jinja2 import TemplateError, nodes, pass_context
+    from jinja2.ext import Extension, loopcontrols
 
     class Generation(Extension):
         """`{% generation %}` marks what the assistant says, and renders it."""
@@ -180,7 +191,7 @@ def compiled(template: str) -> Any:
     def refuse(message: str) -> None:
         raise TemplateError(message)
 
-    environment = Counting(
+    environment = _counting()(
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols], finalize=_spend
     )
     # A filter that is given the context is not run while the template is compiled.
