@@ -207,7 +207,7 @@ class Work:
         from trimtab.config.load import load_recipe
         from trimtab.config.paths import resolve_paths
         from trimtab.data.chat_rows import ChatRows
-        from trimtab.data.formats.chat import messages_of
+        from trimtab.data.formats.chat import conversation_of
         from trimtab.progress import Silent
         from trimtab.tasks.task_of import open_datasets
 
@@ -216,8 +216,8 @@ class Work:
         tokenizer = datasets.tokenizers.target
         chat, rows = ChatRows.of(tokenizer, max_tokens=LONGEST), []
         for line in self.train_file.read_text(encoding="utf-8").splitlines():
-            found = chat.rows(messages_of(json.loads(line)))
-            rows += [([tokenizer.start, *row.ids], row.prompt) for row in found if not isinstance(found, str)]
+            found = chat.rows(*conversation_of(json.loads(line))).rows
+            rows += [([tokenizer.start, *row.ids], row.prompt) for row in found]
         held = {}
         for name, valid in datasets.valid.items():
             given = [0] * valid.rows if valid.prompt is None else valid.prompt.tolist()

@@ -264,7 +264,9 @@ def prepare(
             marks,
             may_change=may_change(reset),
             as_read_now=stored,
-            fixes=lambda names: fixes_for(names, reset),
+            fixes=lambda names: fixes_for(
+                names, reset, pretrained_run=str(run.path) if parts.recipe.model.pretrained_path else ""
+            ),
         )
     resets = reset if checkpoint else ()
     return Prepared(run, opened.store, opened.held, parts, checkpoint, marks, progress, resets)

@@ -85,3 +85,12 @@ def test_a_stored_recipe_that_was_edited_does_not_open_the_door():
     with pytest.raises(InputError) as caught:
         check_fingerprints(THEN, edited, as_read_now=edited)
     assert [each.what.split()[0] for each in caught.value.problems] == ["recipe.seed", "recipe.train"]
+
+
+def test_a_group_that_one_of_the_two_lacks_is_one_difference():
+    saved = {"recipe.adapter.kind": '"lora"', "recipe.adapter.rank": "4", "recipe.seed": "1"}
+    with pytest.raises(InputError) as caught:
+        check_fingerprints(saved, {"recipe.adapter": "null", "recipe.seed": "1"})
+    (problem,) = caught.value.problems
+    assert problem.what.startswith("recipe.adapter has changed")
+    assert (problem.got, problem.allowed) == ("null", 'kind: "lora", rank: 4')

@@ -160,3 +160,13 @@ def test_where_a_whole_run_is_wanted_a_checkpoint_of_it_is_told_as_such(run: Pat
     with pytest.raises(InputError) as caught:
         run_at(Path(f"{run}@last"))
     assert "name the run alone" in str(caught.value)
+
+
+def test_a_pretrained_model_is_no_run_and_the_message_says_how_it_becomes_one(tmp_path: Path):
+    (tmp_path / "config.json").write_text("{}")
+    for name in (str(tmp_path), "owner-of-none/name"):
+        with pytest.raises(
+            InputError, match=r"begins with this model, by `model: \{kind: pretrained, path: "
+        ) as error:
+            run_at(Path(name))
+        assert name in error.value.problems[0].fix

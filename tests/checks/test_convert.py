@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -6,6 +8,7 @@ import trimtab
 from tests.checks.conversion.made import OPENNMT, made
 from tests.checks.kinds.describing import document
 from tests.checks.kinds.yaml_runs import VALUES
+from tests.for_each import for_each
 from trimtab.checks.convert import convert
 from trimtab.config.load import parse_recipe
 from trimtab.config.task_facts import init_recipe
@@ -95,3 +98,24 @@ def test_no_value_is_too_strange(key, value):
     kept = [line for line in lines if not line.startswith(f"{key}:")]
     conversion = made("\n".join([*kept, f"{key}: {json.dumps(value)}"]))
     assert conversion.is_trainable or any("does not load" in note for note in conversion.notes)
+
+
+@for_each(
+    ("key", "value"),
+    [("num_epochs", ".nan"), ("warmup_ratio", ".inf"), ("lora_alpha", "-.inf"), ("max_grad_norm", ".inf")],
+)
+def test_numbers_that_are_none_are_left_out_and_named(key, value, tmp_path):
+    path = tmp_path / "lora.yml"
+    more = {"num_epochs": 2, "lora_alpha": 8, "warmup_ratio": 0.1, "max_grad_norm": 1.0, key: value}
+    path.write_text(
+        "base_model: a/b\ndatasets: [{path: c.jsonl, type: chat_template}]\nadapter: lora\nlora_r: 4\n"
+        "micro_batch_size: 2\nlearning_rate: 1e-4\n"
+        + "".join(f"{name}: {each}\n" for name, each in more.items())
+    )
+    found = convert(path)
+    assert any(
+        note.startswith(f"{key} is {value.replace('.', '')}, which is no number") for note in found.notes
+    )
+    assert not re.search(
+        r"\b(nan|inf)\b", "".join(line for line in found.recipe_text.splitlines() if line[:1] != "#")
+    )

@@ -1,5 +1,10 @@
+import json
+from pathlib import Path
+
 from tests.checks.conversion.made import OPENNMT
+from tests.pretrained_folder import pretrained_folder
 from trimtab.config.load import load_recipe, parse_recipe
+from trimtab.config.paths import resolve_paths
 
 
 def written(tmp_path, text=OPENNMT):
@@ -64,3 +69,31 @@ def test_another_task_is_refused(call, tmp_path):
     result = call("convert", path)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "no recipe can say that" in result.stderr
+
+
+def test_paths_are_those_from_the_folder_of_the_recipe_that_is_written(call, tmp_path, monkeypatch):
+    for name in ("work/data", "work/configs", "elsewhere"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "work")
+    pretrained_folder(Path("base"))
+    talk = {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}
+    for name in ("data/a.jsonl", "data/b.jsonl", "configs/beside.jsonl"):
+        Path(name).write_text(json.dumps(talk) + "\n")
+    sets = "[{path: data/a.jsonl, type: chat_template}, {path: beside.jsonl, type: chat_template}]"
+    text = (
+        f"base_model: ./base\ndatasets: {sets}\ntest_datasets: [{{path: data/b.jsonl, type: chat_template}}]\n"
+        "adapter: lora\nlora_r: 4\nsequence_len: 96\nmicro_batch_size: 2\nnum_epochs: 1\nlearning_rate: 1e-4\n"
+    )
+    Path("configs/lora.yml").write_text(text)
+    for place in ("recipe.yaml", "configs/recipe.yaml", "../elsewhere/recipe.yaml"):
+        result = call("convert", "configs/lora.yml", "--out", place)
+        assert result.exit_code == 0, result.stderr
+        recipe = resolve_paths(load_recipe(place))
+        files = [each.text for each in (*recipe.data.train, *recipe.data.valid.values())]
+        assert [str(Path(each).resolve().relative_to(tmp_path / "work")) for each in files] == [
+            "data/a.jsonl",
+            "configs/beside.jsonl",
+            "data/b.jsonl",
+        ]
+        assert Path(recipe.model.path).resolve() == tmp_path / "work" / "base"
+    assert "{text: data/a.jsonl," in call("convert", "configs/lora.yml").stdout

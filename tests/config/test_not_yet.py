@@ -1,5 +1,8 @@
+import re
+
 from tests.for_each import for_each
-from trimtab.config.not_yet import not_yet
+from trimtab.config.adapter import LoraAdapter
+from trimtab.config.not_yet import IN_ADAPTER, not_yet
 from trimtab.config.problems import complaints_about
 
 RECIPE = {
@@ -25,6 +28,34 @@ def complaint(**changes):
 )
 def test_what_is_not_there_yet_is_named(changes, said):
     assert said in complaint(**changes).fix
+
+
+@for_each(
+    ("adapter", "said"),
+    [
+        ({"r": 8}, "write `rank`"),
+        ({"lora_alpha": 8}, "write `alpha`"),
+        ({"lora_dropout": 0.1}, "no dropout here"),
+        ({"target_modules": ["q_proj"]}, "write `targets`"),
+        ({"use_dora": True}, "write `dora`"),
+        ({"use_rslora": True}, "write `rslora`"),
+        ({"qlora": True}, "`quantize_base: nf4`"),
+        ({"modules_to_save": ["lm_head"]}, "`embeddings: train`"),
+        ({"bias": "none"}, "biases stay frozen"),
+        ({"rank_pattern": {}}, "one rank"),
+        ({"kind": "qlora"}, "`adapter: {kind: lora, quantize_base: nf4}`"),
+        ("qlora", "`adapter: {kind: lora, quantize_base: nf4}`"),
+        ("lora", "`{kind: lora}`"),
+    ],
+)
+def test_what_others_call_a_key_of_an_adapter_beats_the_nearest_spelling(adapter, said):
+    assert said in complaint(adapter=adapter).fix
+
+
+def test_what_a_fix_for_an_adapter_names_are_keys_of_it():
+    named = {word for fix in IN_ADAPTER.values() for word in re.findall(r"^write `(\w+)[:`]", fix)}
+    assert named <= {*LoraAdapter.model_fields}
+    assert not {*IN_ADAPTER} & {*LoraAdapter.model_fields}
 
 
 def test_other_keys_have_other_advice():

@@ -50,6 +50,13 @@ def test_the_way_out_names_all_resets_that_are_needed_together():
     assert "--reset" not in fixes["recipe.model.dim"]
 
 
+def test_the_way_out_of_a_run_whose_model_is_pretrained_is_its_merged_weights():
+    fixes = fixes_for(["recipe.adapter.rank", "recipe.seed"], (), pretrained_run="my runs/chat")
+    assert "`trimtab export 'my runs/chat' --to hf --out MERGED`" in fixes["recipe.adapter.rank"]
+    assert "warm_start" not in fixes["recipe.adapter.rank"]
+    assert "--reset data`" in fixes["recipe.seed"]
+
+
 @for_each(
     ("given", "found"),
     [

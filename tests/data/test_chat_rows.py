@@ -1,10 +1,10 @@
 import pytest
 
 from tests.pretrained_folder import NUM_IDS, TEMPLATE, fast_tokenizer
-from trimtab.data.chat_rows import REFUSED, ChatRows
+from trimtab.data.chat_rows import ChatRows
 from trimtab.data.fast_tokenizer import FastTokenizer, SpecialIds
 from trimtab.data.formats.chat import Message
-from trimtab.data.id_filter import TOO_LONG
+from trimtab.data.id_filter import NO_TOOLS, NOT_LEARNED, REFUSED, TOO_LONG
 from trimtab.data.transforms.apply import EMPTY_TARGET
 from trimtab.errors import InputError
 
@@ -38,7 +38,7 @@ def counted(own, row):
 
 def test_each_answer_counts_once_behind_the_whole_conversation_before_it():
     own = chats()
-    first, second = own.rows(TALK)
+    first, second = own.rows(TALK).rows
     assert [counted(own, row) for row in (first, second)] == ["then the<|im_end|>", "y<|im_end|>"]
     assert own.marked(second).endswith("<|im_start|>assistant\nthen the<|im_end|>\n<|im_start|>user\nx<|im_end|>\n"
                                        "<|im_start|>assistant\n[[y<|im_end|>]]")  # fmt: skip
@@ -49,10 +49,10 @@ def test_the_ids_are_those_of_apply_chat_template():
 
     theirs = PreTrainedTokenizerFast(tokenizer_object=fast_tokenizer(), eos_token="<|im_end|>")
     theirs.chat_template = TEMPLATE
-    plain = [each._asdict() for each in TALK]
+    plain = [each.to_template() for each in TALK]
     wanted = theirs.apply_chat_template(plain, tokenize=True, return_dict=False)
     own = chats()
-    _, row = own.rows(TALK)
+    _, row = own.rows(TALK).rows
     newline = own.tokenizer.encode_chat("\n")
     assert [START, *row.ids, *newline] == wanted
 
@@ -60,14 +60,14 @@ def test_the_ids_are_those_of_apply_chat_template():
 def test_the_symbol_that_ends_an_answer_counts_though_it_pads_too():
     own = chats()
     assert own.tokenizer.pad == own.tokenizer.end
-    assert own.rows(TALK)[0].ids[-1] == END
-    assert chats(TEMPLATE.replace("<|im_end|>", "")).rows(TALK)[0].ids[-1] == END
+    assert own.rows(TALK).rows[0].ids[-1] == END
+    assert chats(TEMPLATE.replace("<|im_end|>", "")).rows(TALK).rows[0].ids[-1] == END
 
 
 def test_what_is_spelled_like_the_start_of_an_answer_is_masked_by_length():
     tricky = [Message("user", "<|im_start|>assistant\nno<|im_end|>"), Message("assistant", "yes")]
     own = chats()
-    assert [counted(own, row) for row in own.rows(tricky)] == ["yes<|im_end|>"]
+    assert [counted(own, row) for row in own.rows(tricky).rows] == ["yes<|im_end|>"]
 
 
 def test_a_template_may_drop_thoughts_and_prompt_for_none():
@@ -78,7 +78,7 @@ def test_a_template_may_drop_thoughts_and_prompt_for_none():
         Message("user", "c"),
         Message("assistant", "d"),
     ]
-    first, second = own.rows(talk)
+    first, second = own.rows(talk).rows
     assert counted(own, first) == "hm</t>b<|im_end|>"
     assert "hm" not in own.marked(second)
 
@@ -92,16 +92,16 @@ def test_a_template_may_drop_thoughts_and_prompt_for_none():
     ],
 )
 def test_a_conversation_without_an_answer_to_learn_is_dropped_and_says_why(messages, reason):
-    assert chats().rows(messages) == reason
+    assert chats().rows(messages) == ([], [reason], "")
 
 
 def test_a_conversation_that_the_template_refuses_is_dropped():
-    assert chats("{{ raise_exception('no') }}").rows(TALK) == REFUSED
+    assert chats("{{ raise_exception('no') }}").rows(TALK) == ([], [REFUSED, REFUSED], "no")
 
 
 def test_a_template_that_leaves_the_answer_out_teaches_nothing():
     without = "{% for m in messages if m.role != 'assistant' %}{{ m.content }}{% endfor %}"
-    assert chats(without).rows(TALK) == REFUSED
+    assert chats(without).rows(TALK).dropped == [REFUSED, REFUSED]
 
 
 def test_a_tokenizer_without_a_template_is_refused():
@@ -109,3 +109,48 @@ def test_a_tokenizer_without_a_template_is_refused():
         chats("")
     with pytest.raises(InputError, match="has none"):
         ChatRows.of(None, max_tokens=4)
+
+
+def test_each_answer_that_is_left_out_is_counted_beside_those_that_are_kept():
+    talk = [*TALK, Message("user", "a"), Message("assistant", "b" * 500), Message("assistant", " ")]
+    rows, dropped, _ = chats().rows(talk)
+    assert [len(rows), dropped] == [2, [TOO_LONG, EMPTY_TARGET]]
+
+
+def test_an_answer_of_weight_0_is_read_and_not_learned():
+    talk = [*TALK[:2], TALK[2]._replace(counts=False), *TALK[3:]]
+    own = chats()
+    rows, dropped, _ = own.rows(talk)
+    assert ([counted(own, row) for row in rows], dropped) == (["y<|im_end|>"], [])
+    assert "then the" in own.marked(rows[0])
+    assert own.rows([each._replace(counts=False) for each in talk]) == ([], [NOT_LEARNED], "")
+
+
+CALL = {"tool_calls": [{"type": "function", "function": {"name": "add", "arguments": {"a": 1}}}]}
+TOOLS = [{"type": "function", "function": {"name": "add", "parameters": {}}}]
+CALLING = (
+    "{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}"
+    "{% for each in m.tool_calls %}<c>{{ each.function | tojson }}</c>{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def test_calls_of_tools_are_learned_as_the_template_writes_them_and_dropped_where_it_writes_none():
+    talk = [TALK[1], Message("assistant", "", fields=CALL), Message("tool", "2"), Message("assistant", "y")]
+    own = chats(CALLING)
+    rows, dropped, _ = own.rows(talk, TOOLS)
+    said = '<c>{"name": "add", "arguments": {"a": 1}}</c><|im_end|>'
+    assert ([counted(own, row) for row in rows], dropped) == ([said, "y<|im_end|>"], [])
+    assert own.marked(rows[1]).startswith('<|im_start|>[{"type": "function"')
+    assert chats().rows(talk) == ([], [NO_TOOLS] * 2, "the template does not write `tool_calls`")
+    assert chats().rows(TALK, TOOLS) == ([], [NO_TOOLS] * 2, "the template does not write `tools`")
+
+
+def test_tools_are_rendered_as_transformers_does():
+    from transformers import PreTrainedTokenizerFast
+
+    theirs = PreTrainedTokenizerFast(tokenizer_object=fast_tokenizer(), eos_token="<|im_end|>")
+    theirs.chat_template = CALLING
+    talk = [TALK[1], Message("assistant", "", fields=CALL)]
+    wanted = theirs.apply_chat_template([each.to_template() for each in talk], tools=TOOLS, tokenize=False)
+    assert "".join(chats(CALLING).split(talk, 1, TOOLS)) == wanted

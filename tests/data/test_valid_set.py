@@ -1,11 +1,21 @@
+import json
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.for_each import for_each
+from tests.pretrained_folder import pretrained_folder
+from tests.pretrained_run import pretrained_recipe
 from tests.small_run import small_pairs, small_sources, write_pairs
+from trimtab.config.load import load_recipe
+from trimtab.config.paths import resolve_paths
 from trimtab.data.valid_set import spread
+from trimtab.errors import InputError
+from trimtab.progress import Silent
+from trimtab.tasks.task_of import open_datasets
 
 
 def ids(rows):
@@ -56,3 +66,32 @@ def test_lines_are_spread_evenly_over_the_set(count, limit):
     assert lines[0] == 0
     assert lines[-1] < count
     assert max(np.diff([*lines, count])) <= math.ceil(count / len(lines))
+
+
+def test_a_set_of_which_nothing_is_measured_is_refused_rather_than_scored_as_no_number(tmp_path):
+    write_pairs(tmp_path, "long", [("wind " * 80, "luft " * 80)] * 3)
+    sets = {"long": {"source": str(tmp_path / "long.en"), "target": str(tmp_path / "long.de")}}
+    with pytest.raises(InputError, match="nothing of the set long is left to measure the loss on") as error:
+        small_sources(tmp_path, **{"data.valid": sets})
+    assert error.value.problems[0].got == "3 examples, all dropped: too_long"
+
+
+@for_each(
+    ("said", "reason", "fix"),
+    [
+        ({"role": "user", "content": "a"}, "empty_target", "give the examples targets"),
+        ({"role": "assistant", "content": "a" * 200}, "too_long", "data.max_tokens"),
+        ({"role": "assistant", "content": "a", "weight": 0}, "weight 0", "leave `weight: 0` out"),
+    ],
+)
+def test_conversations_without_an_answer_to_measure_say_why(said, reason, fix, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("none")
+    pretrained_folder(folder / "base")
+    (folder / "dev.jsonl").write_text(json.dumps({"messages": [said]}) + "\n")
+    recipe = pretrained_recipe(
+        folder, **{"data.valid": {"text": "dev.jsonl", "learn": "answers"}, "data.max_tokens": 64}
+    )
+    with pytest.raises(InputError, match="nothing of the set valid is left") as error:
+        open_datasets(resolve_paths(load_recipe(recipe)), tokenizer_folder=folder / "t", progress=Silent())
+    assert error.value.problems[0].got == f"1 examples, all dropped: {reason}"
+    assert fix in error.value.problems[0].fix

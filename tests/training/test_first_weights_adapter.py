@@ -8,6 +8,7 @@ from tests.pretrained_run import pretrained_recipe
 from trimtab.averaging.average import average
 from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.errors import InputError
+from trimtab.inference.load import load_model
 from trimtab.launch import train
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
@@ -41,3 +42,18 @@ def test_another_base_than_the_run_began_with_is_refused(lora_run, tmp_path):
 def test_adapters_are_not_averaged(lora_run, tmp_path):
     with pytest.raises(InputError, match="it is an adapter"):
         average([f"{lora_run}@2", f"{lora_run}@4"], out=tmp_path / "mean")
+
+
+def test_a_base_that_is_gone_is_named_with_the_run_and_a_way_back_that_works(lora_run, tmp_path):
+    resumed(lora_run, tmp_path)
+    record = tmp_path / "run" / "recipe.yaml"
+    record.write_text(record.read_text().replace(str(lora_run.parent / "base"), str(tmp_path / "gone")))
+    with pytest.raises(
+        InputError, match=f"{tmp_path}/run: the model that its adapter adapts is gone from"
+    ) as error:
+        load_model(str(tmp_path / "run"), device="cpu")
+    (problem,) = error.value.problems
+    assert problem.what.endswith(str(tmp_path / "gone"))
+    assert problem.fix == f"put it back, or write where it is now into `model.path` of {record}"
+    record.write_text(record.read_text().replace(str(tmp_path / "gone"), str(tmp_path / "base")))
+    assert load_model(str(tmp_path / "run"), device="cpu").recipe.adapter is not None

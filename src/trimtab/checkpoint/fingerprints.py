@@ -44,18 +44,34 @@ def check_fingerprints(
         and not _let_pass(name, may_change)
         and not _is_newer(name, saved, current, older)
     ]
+    # A group that one of the two lacks is one difference.
+    whole = {name: _absent_group(name, saved, current) for name in names}
+    names = [*dict.fromkeys(group or name for name, group in whole.items())]
     offered = {} if fixes is None else fixes(names)
     problems = [
         Problem(
             what=f"{name} has changed since the checkpoint was written",
-            got=current.get(name, _ABSENT),
-            allowed=saved.get(name, _ABSENT),
+            got=_told(name, current),
+            allowed=_told(name, saved),
             fix=offered.get(name, _RESTORE),
         )
         for name in names
     ]
     if problems:
         raise InputError(*problems)
+
+
+def _absent_group(name: str, saved: Mapping[str, str], current: Mapping[str, str]) -> str:
+    """The group that a name is in, such as `recipe.adapter`, where one of the two has no part of it."""
+    group = ".".join(name.split(".")[:2])
+    sides = [any(each.startswith(f"{group}.") for each in side) for side in (saved, current)]
+    return group if name.startswith(f"{group}.") and sides.count(True) == 1 else ""
+
+
+def _told(name: str, side: Mapping[str, str]) -> str:
+    """A value, or those of a group."""
+    parts = [f"{each.removeprefix(f'{name}.')}: {side[each]}" for each in side if each.startswith(f"{name}.")]
+    return side.get(name) or ", ".join(parts)[:200] or _ABSENT
 
 
 def _is_newer(

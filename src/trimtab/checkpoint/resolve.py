@@ -15,6 +15,7 @@ from trimtab.checkpoint.nearby import near_names
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.step_folders import list_damaged, list_steps, step_name
 from trimtab.checkpoint.store_findings import newest_damaged
+from trimtab.config.pretrained.place import CONFIG, HUB_NAME
 from trimtab.config.run import Weights
 from trimtab.errors import InputError, input_error, reading
 
@@ -110,6 +111,8 @@ def run_at(path: Path) -> RunFolder:
         near = near_names(path)
         fix = f"did you mean {' or '.join(near)}?" if near else "name the folder of a run"
         whole, at, _ = str(path).rpartition("@")
+        if not near and HUB_NAME.fullmatch(str(path)) and not path.parent.exists():
+            fix = _begin_with(path)
         if at and os.path.exists(whole):
             fix = f"name the run alone, {whole}, without a checkpoint"
         raise input_error(
@@ -122,9 +125,16 @@ def run_at(path: Path) -> RunFolder:
     return run
 
 
+def _begin_with(path: Path) -> str:
+    return f"train a run that begins with this model, by `model: {{kind: pretrained, path: {path}}}` in its recipe"
+
+
 def _no_run(path: Path) -> InputError:
     if not path.is_dir():
         return input_error(f"{path} is not a run", got="a file", allowed=_ALLOWED, fix=_MADE)
+    if (path / CONFIG).is_file():
+        got = f"{CONFIG} and no recipe.yaml: a pretrained model, or an export"
+        return input_error(f"{path} is not a run", got=got, allowed=_ALLOWED, fix=_begin_with(path))
     inside = sorted(str(each.parent) for each in path.glob("*/recipe.yaml"))[:5]
     fix = f"did you mean {' or '.join(inside)}?" if inside else _MADE
     return input_error(f"{path} is not a run", got="no recipe.yaml in it", allowed=_ALLOWED, fix=fix)

@@ -1,11 +1,17 @@
 """`convert`: another tool's configuration as a recipe, and what in it has no counterpart."""
 
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
+from typing import cast
 
 from trimtab.checks.conversion.adapter import refuse_adapter
 from trimtab.checks.conversion.classification import is_classification, write_classification
-from trimtab.checks.conversion.draft import Draft, plain
+from trimtab.checks.conversion.draft import Draft, plain, scalar
 from trimtab.checks.conversion.language_model import write_language_model
 from trimtab.checks.conversion.tasks import other_task
 from trimtab.checks.conversion.translation import write_translation
@@ -13,6 +19,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.document import Document
 from trimtab.checks.kinds.kind import Kind, Surroundings
 from trimtab.checks.kinds.registry import all_kinds, kinds_of
+from trimtab.checks.kinds.signs import mapping
 from trimtab.checks.read.dialects import in_dialect
 from trimtab.checks.record import record
 from trimtab.checks.setting import Setting
@@ -35,6 +42,10 @@ OF_TRANSLATION = frozenset({"opennmt", "eole", "mammoth", "marian", "sockeye", "
 NEEDED = ("learning_rate", "micro_batch", "steps", "epochs", "optimizer")
 """A file that says none of these is no training run."""
 WIDTH = 110
+PATH_KEYS = ("text", "source", "target", "pairs", "documents", "dataset", "alignments", "path", "warm_start")
+"""Keys of a recipe that name files."""
+FIELDS, HOLDS_BOTH = frozenset({"source", "target"}), frozenset({"pairs", "documents", "dataset"})
+"""Keys that name fields of a file where one of the others names the file."""
 
 
 @record(kw_only=True)
@@ -57,8 +68,10 @@ class Conversion:
         return f"Conversion(of {self.kind}, {trains}, {left})"
 
 
-def convert(source: Path | str | Document, *, kind: str = "") -> Conversion:
+def convert(source: Path | str | Document, *, kind: str = "", folder: Path | str | None = None) -> Conversion:
     """Turns a file, or a document that is read already, into a recipe; `kind` where its kind cannot be recognised.
+    `folder` is where the recipe will be, by default that of the file: paths of files that are found from the working
+    directory, or from the file, become relative to it.
 
     Raises `InputError` for what cannot be read or recognised, for files that are no training run, and for recipes.
     """
@@ -86,18 +99,27 @@ def convert(source: Path | str | Document, *, kind: str = "") -> Conversion:
             allowed="training of a translation model, a language model, or a text classifier",
             fix="keep it in its own tool; `trimtab check` looks at it there",
         )
-    return _converted(trained[0], chosen)
+    own = Path(document.path).parent
+    return _converted(trained[0], chosen, folder=own if folder is None else Path(folder))
 
 
-def _converted(run: Description, kind: Kind) -> Conversion:
+def _converted(run: Description, kind: Kind, *, folder: Path) -> Conversion:
+    run, endless = _finite(run)
     draft = Draft(run, TITLES.get(run.tool, run.tool))
+    for setting in endless:
+        draft.note(
+            f"{setting.key} is {setting.value}, which is no number that can be used: its default is written"
+        )
     is_translation = _is_translation(run)
     refuse_adapter(draft, title=draft.title)
     if is_classification(run):
         write_classification(draft)
     else:
         (write_translation if is_translation else write_language_model)(draft)
-    problems = _problems(draft)
+    moved = _moved(draft, folder)
+    lines = [_with_paths(line, moved) for line in draft.lines]
+    draft.notes[:] = [_with_paths(note, moved) for note in draft.notes]
+    problems = _problems(lines, folder)
     for problem in problems:
         draft.note(f"the recipe does not load unchanged: {problem}")
     unmatched = draft.unmatched()
@@ -114,12 +136,28 @@ def _converted(run: Description, kind: Kind) -> Conversion:
         )
     head.say()
     return Conversion(
-        recipe_text="\n".join([*head.lines, *draft.lines]) + "\n",
+        recipe_text="\n".join([*head.lines, *lines]) + "\n",
         unmatched=unmatched,
         notes=tuple(draft.notes),
         kind=kind.name,
         is_trainable=not problems,
     )
+
+
+def _finite(run: Description) -> tuple[Description, list[Setting]]:
+    """The run without numbers that are infinite or none, and these."""
+    endless = {
+        each.key: each
+        for each in (*run.keys.values(), *run.concepts.values())
+        if isinstance(each.value, float) and not math.isfinite(each.value)
+    }
+    if not endless:
+        return run, []
+    kept = [
+        {name: each for name, each in group.items() if each.key not in endless}
+        for group in (run.keys, run.concepts)
+    ]
+    return replace(run, keys=kept[0], concepts=kept[1]), [*endless.values()]
 
 
 def _with_stars(keys: list[str]) -> list[str]:
@@ -134,12 +172,47 @@ def _with_stars(keys: list[str]) -> list[str]:
     return list(dict.fromkeys(told))
 
 
-def _problems(draft: Draft) -> tuple[str, ...]:
+def _moved(draft: Draft, folder: Path) -> dict[str, str]:
+    """For each path of the recipe of what is there, as the other tool finds it, the path from the recipe's folder."""
+    from trimtab.config.read_yaml import read_yaml
+
+    tree = mapping(read_yaml("\n".join(draft.lines) + "\n", name="recipe").value)
+    data, model = mapping(tree.get("data")), mapping(tree.get("model"))
+    train, valid = data.get("train"), mapping(data.get("valid"))
+    groups = [mapping(each) for each in (cast("list[object]", train) if isinstance(train, list) else [])]
+    groups += [valid, *map(mapping, valid.values()), model]
+    groups += [mapping(data.get(name)) for name in ("tokenizer", "source_tokenizer")]
+    named = [
+        group[key]
+        for group in groups
+        for key in PATH_KEYS
+        if isinstance(group.get(key), str) and not (key in FIELDS and group.keys() & HOLDS_BOTH)
+    ]
+    moved: dict[str, str] = {}
+    for path in named:
+        bases = (Path(), Path(draft.run.document.path).parent)
+        found = next((base / path for base in bases if (base / path).exists()), None)
+        if found is not None and not Path(path).is_absolute():
+            own = os.path.relpath(found.absolute(), folder.absolute())
+            if os.path.normpath(path) != own:
+                moved[path] = own
+    return moved
+
+
+def _with_paths(line: str, moved: Mapping[str, str]) -> str:
+    """A line with the paths as they are from the recipe's folder, where keys have them."""
+    for path, own in moved.items():
+        keys = "|".join(PATH_KEYS)
+        line = re.sub(rf"\b({keys}): {re.escape(scalar(path))}(?=[,}}\s]|$)", rf"\1: {scalar(own)}", line)
+    return line
+
+
+def _problems(lines: list[str], folder: Path) -> tuple[str, ...]:
     """What the recipe says of itself: values that are allowed there may not be allowed here."""
     from trimtab.config.load import parse_recipe
 
     try:
-        parse_recipe("\n".join(draft.lines) + "\n", path=Path(draft.run.document.path))
+        parse_recipe("\n".join(lines) + "\n", path=folder / "recipe.yaml")
     except InputError as error:
         return tuple(
             f"{problem.what}, got {problem.got}" + (f"; to mend it, {problem.fix}" if problem.fix else "")

@@ -27,7 +27,7 @@ def convert(
     """Convert another tool's configuration to a recipe, and list what has no counterpart."""
     from trimtab.checks.convert import convert as made_from
 
-    conversion = made_from(file, kind=kind)
+    conversion = made_from(file, kind=kind, folder=Path() if out is None else out.parent)
     if out is None:
         typer.echo(conversion.recipe_text, nl=False)
     else:

@@ -142,7 +142,10 @@ def parse_recipe(
         recipe, notes = fitted(recipe)
         found = [*contradictions(recipe), *untrained_rows(recipe, folder=path.absolute().parent)]
     if recipe is None or found:
-        raise InputError(*placed(found, str(path), read.positions, overridden))
+        own = [each for each in found if _origin(each, filled.from_files) is None]
+        raise InputError(
+            *_of_files(found, filled.from_files), *placed(own, str(path), read.positions, overridden)
+        )
     return LoadedRecipe(
         recipe=recipe,
         path=path,
@@ -153,6 +156,30 @@ def parse_recipe(
         text=text,
         tree=tree,
     )
+
+
+def _origin(complaint: Complaint, from_files: Mapping[str, str]) -> str | None:
+    """What a file of a pretrained model calls the key, where it filled it in."""
+    return next(
+        (
+            name
+            for key, name in from_files.items()
+            if complaint.path == key or complaint.path.startswith(f"{key}.")
+        ),
+        None,
+    )
+
+
+def _of_files(found: list[Complaint], from_files: Mapping[str, str]) -> Iterator[Problem]:
+    """The complaints about what no recipe has written."""
+    for each in found:
+        if (name := _origin(each, from_files)) is not None:
+            yield Problem(
+                what=f"{name}: {each.what}",
+                got=each.got,
+                allowed=each.allowed,
+                fix="download the file again, or take another model: its weights have these sizes",
+            )
 
 
 def placed(

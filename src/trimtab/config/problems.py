@@ -200,6 +200,8 @@ def _wrong(path: str, what: str, value: Any, place: Place | None) -> Complaint:
     fix = did_you_mean(nearest_words(str(value), words, cutoff=0.5)[:1])
     if place is not None and isinstance(value, str) and value in [kind_of(model) for model in place.models]:
         fix = f"write it as a group: `{{kind: {value}}}`"
+    elif isinstance(value, str) and (named := f"{path.removesuffix('.kind')}.{value}") in BY_KIND:
+        fix = BY_KIND[named]
     if place is not None and isinstance(value, Mapping) and place.item is not None and not place.named:
         fix = "begin each item with `- `"
     return Complaint(path=path, what=what, got=shown(value), allowed=allowed, fix=fix or _way_out(place))
@@ -232,7 +234,8 @@ def _unknown_kind(path: str, place: Place | None, error: ErrorDetails) -> Compla
         what="unknown kind",
         got=shown(tag),
         allowed=join_words(kinds, "or"),
-        fix=BY_KIND.get(tag, "")
+        fix=BY_KIND.get(f"{path}.{tag}", "")
+        or BY_KIND.get(tag, "")
         or did_you_mean(nearest_words(tag, kinds, cutoff=0.5)[:1])
         or "write one of these",
     )

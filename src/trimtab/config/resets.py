@@ -1,6 +1,7 @@
 """`--reset`: which parts of a resumed run may start over, and which settings may then change."""
 
 from collections.abc import Collection, Mapping, Sequence
+from shlex import quote
 from typing import Any, Literal, cast, get_args
 
 from trimtab.errors import InputError, input_error
@@ -76,8 +77,9 @@ def _with_implied(reset: Collection[Reset]) -> tuple[Reset, ...]:
     return (*reset, "learning_rate") if "schedule" in reset else (*reset,)
 
 
-def fixes_for(names: Sequence[str], reset: Collection[Reset]) -> dict[str, str]:
-    """The way out for each name that differs, where `reset` is reset already."""
+def fixes_for(names: Sequence[str], reset: Collection[Reset], *, pretrained_run: str = "") -> dict[str, str]:
+    """The way out for each name that differs, where `reset` is reset already. `pretrained_run` is the run where its
+    model is pretrained: no other recipe begins with its weights, but one whose `model.path` is what it exports."""
     needed = {name: needed_for(name) for name in names}
     asked = {*reset, *needed.values()}
     wanted = [
@@ -85,8 +87,14 @@ def fixes_for(names: Sequence[str], reset: Collection[Reset]) -> dict[str, str]:
     ]
     words = ",".join(wanted)
     restore = "restore it (repeat it if it came from the command line)"
+    anew = "start a new run with another --out, whose `model.warm_start` takes these weights"
+    if pretrained_run:
+        anew = (
+            f"merge what it has learned with `trimtab export {quote(pretrained_run)} --to hf --out MERGED`, and start "
+            "a new run with another --out and `model.path: MERGED`"
+        )
     return {
-        name: f"{restore}, or start a new run with another --out, whose `model.warm_start` takes these weights"
+        name: f"{restore}, or {anew}"
         if needed[name] == "another run"
         else f'{restore}, or continue with it: `--resume --reset {words}` (in Python reset="{words}")'
         for name in names

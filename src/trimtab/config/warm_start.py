@@ -5,7 +5,7 @@ Only the run's `recipe.yaml` is read, so that `trimtab check` sees the same reci
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -38,6 +38,8 @@ class Started:
 
     tree: Any
     notes: tuple[str, ...] = ()
+    from_files: Mapping[str, str] = field(default_factory=dict[str, str])
+    """For each key that the files of a model filled in, such as `model.dim`, what they call it, behind the file."""
 
 
 def with_start(tree: Any, *, folder: Path, begun: Path | None = None) -> Started:

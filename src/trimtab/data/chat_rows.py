@@ -6,14 +6,19 @@ model is asked: so a template may drop what earlier turns thought, and needs no 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from trimtab.data.chat_template import Refused, render_chat
 from trimtab.data.fast_tokenizer import FastTokenizer
-from trimtab.data.formats.chat import ASSISTANT, Message
-from trimtab.data.id_filter import REFUSED, TOO_LONG
-from trimtab.data.text_rows import Row
+from trimtab.data.formats.chat import ASSISTANT, CALLS, TOOLS, Message
+from trimtab.data.id_filter import NO_TOOLS, NOT_LEARNED, REFUSED, TOO_LONG
+from trimtab.data.text_rows import LineRows, Row
 from trimtab.data.transforms.apply import EMPTY_TARGET
 from trimtab.errors import input_error
+
+
+class _NoTools(Refused):
+    """The template does not write the tools of a conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +44,35 @@ class ChatRows:
             )
         return cls(tokenizer, max_tokens)
 
-    def rows(self, messages: Sequence[Message]) -> list[Row] | str:
-        """A row for each answer that fits, or why there is none."""
+    def rows(self, messages: Sequence[Message], tools: Sequence[Any] = ()) -> LineRows:
+        """A row for each answer that is learned and fits, and the reasons why others are dropped; a conversation of
+        which no answer is to be learned has one."""
         found: list[Row] = []
-        reason = EMPTY_TARGET
-        for number, message in enumerate(messages):
-            if message.role != ASSISTANT or not message.content.strip():
+        dropped: list[str] = []
+        said = ""
+        answers = [number for number, each in enumerate(messages) if each.role == ASSISTANT]
+        learned = [number for number in answers if messages[number].counts]
+        for number in learned:
+            if not messages[number].content.strip() and not messages[number].calls:
+                dropped.append(EMPTY_TARGET)
                 continue
             try:
-                row = self.answer(messages, number)
-            except Refused:
-                reason = REFUSED
+                row = self.answer(messages, number, tools)
+            except Refused as error:
+                dropped.append(NO_TOOLS if isinstance(error, _NoTools) else REFUSED)
+                said = said or str(error)
                 continue
             if len(row.ids) > self.max_tokens:
-                reason = TOO_LONG
-            elif len(row.ids) > row.prompt:
+                dropped.append(TOO_LONG)
+            else:
                 found.append(row)
-        return found or reason
+        if not learned:
+            dropped.append(NOT_LEARNED if answers else EMPTY_TARGET)
+        return LineRows(found, dropped, said)
 
-    def answer(self, messages: Sequence[Message], number: int) -> Row:
+    def answer(self, messages: Sequence[Message], number: int, tools: Sequence[Any] = ()) -> Row:
         """The row of one message of the assistant: its ids count, with the symbol that ends it. Raises Refused."""
-        before, after = self.split(messages, number)
+        before, after = self.split(messages, number, tools)
         if not after.strip():
             raise Refused("the template does not write the answer")
         # Apart, as the model will read the one and write the other.
@@ -70,23 +83,35 @@ class ChatRows:
         said = said[: ends[-1] + 1] if ends else [*said, self.tokenizer.end]
         return Row([*given, *said], len(given))
 
-    def split(self, messages: Sequence[Message], number: int) -> tuple[str, str]:
+    def split(self, messages: Sequence[Message], number: int, tools: Sequence[Any] = ()) -> tuple[str, str]:
         """The text up to an answer, and the answer with what the template puts behind it. Raises Refused, also for a
-        template that writes what came before an answer otherwise when the answer is there."""
-        prompt = self._rendered(messages[:number], answer=True)
-        whole = self._rendered(messages[: number + 1], answer=False)
+        template that writes what came before an answer otherwise when the answer is there, or no tools."""
+        prompt = self._rendered(messages[:number], answer=True, tools=tools)
+        whole = self._rendered(messages[: number + 1], answer=False, tools=tools)
+        self._refuse_unwritten(messages[: number + 1], tools, whole)
         if whole.startswith(prompt):
             return prompt, whole[len(prompt) :]
         # Some prompt for more than an answer has, as for thoughts; the answer begins where both part.
         common = _common(prompt, whole)
-        if not common.startswith(self._rendered(messages[:number], answer=False)):
+        if not common.startswith(self._rendered(messages[:number], answer=False, tools=tools)):
             raise Refused("what comes before an answer is written otherwise with it")
         return common, whole[len(common) :]
 
-    def _rendered(self, messages: Sequence[Message], *, answer: bool) -> str:
+    def _refuse_unwritten(self, messages: Sequence[Message], tools: Sequence[Any], whole: str) -> None:
+        """Raises where the text is the same without the tools, or without the calls of a message."""
+        if tools and self._rendered(messages, answer=False) == whole:
+            raise _NoTools(f"the template does not write `{TOOLS}`")
+        for number, message in enumerate(messages):
+            if message.calls:
+                others = {name: each for name, each in (message.fields or {}).items() if name not in CALLS}
+                without = [*messages[:number], message._replace(fields=others), *messages[number + 1 :]]
+                if self._rendered(without, answer=False, tools=tools) == whole:
+                    raise _NoTools(f"the template does not write `{message.calls[0]}`")
+
+    def _rendered(self, messages: Sequence[Message], *, answer: bool, tools: Sequence[Any] = ()) -> str:
         own = self.tokenizer
         symbols = own.piece(own.start), own.piece(own.end)
-        return render_chat(own.template, messages, symbols=symbols, answer=answer)
+        return render_chat(own.template, messages, symbols=symbols, answer=answer, tools=tools)
 
     def marked(self, row: Row) -> str:
         """A row as text behind the start symbol, with what counts between `[[` and `]]`."""

@@ -10,7 +10,7 @@ from typing import Any, assert_never
 from trimtab.config.corpora import ParallelFiles, TrainCorpus, ValidFiles
 from trimtab.data.formats import jsonl, po, table, tmx, tsv, xliff
 from trimtab.data.formats.aligned import AlignedPairs, open_aligned
-from trimtab.data.formats.chat import Message
+from trimtab.data.formats.chat import Conversation
 from trimtab.data.formats.conversations import Conversations, open_conversations
 from trimtab.data.formats.documents import DocumentPairs, open_documents
 from trimtab.data.formats.factored import FactoredPairs, open_factored, open_written
@@ -97,12 +97,12 @@ class Corpus:
         assert isinstance(self.pairs, Passages), "a corpus of pairs"
         return self.pairs.passage(line)
 
-    def messages(self, line: int) -> list[Message]:
-        """A conversation of a corpus that has them; InputError if it cannot be read."""
+    def conversation(self, line: int) -> Conversation:
+        """That of a line of a corpus that has conversations; InputError if it cannot be read."""
         assert isinstance(self.pairs, Passages), "a corpus of pairs"
         conversations, place = self.pairs.documents, self.pairs.places[line]
         assert isinstance(conversations, Conversations), "documents that are no conversations"
-        return conversations.messages(conversations.line_of(place))
+        return conversations.conversation(conversations.line_of(place))
 
     def pair(self, line: int) -> tuple[str, str]:
         """Source and target of a line, both empty if it has more than `MOST_BYTES`.

@@ -9,6 +9,10 @@ from trimtab.types import Ragged
 
 REFUSED = "chat template"
 """The reason of a conversation that the chat template refuses, or whose answer it does not write."""
+NO_TOOLS = "tool calls"
+"""The reason of an answer in a conversation with tools or tool calls that the chat template does not write."""
+NOT_LEARNED = "weight 0"
+"""The reason of a conversation of which each answer has `weight: 0`."""
 TOO_LONG = "too_long"
 
 
@@ -35,9 +39,15 @@ def what_keeps_more(reasons: Collection[str], *, shares_length: bool = False) ->
     ways: list[str] = []
     if REFUSED in reasons:
         ways.append("fix the chat template beside the tokenizer, or the order and roles of the messages")
+    if NO_TOOLS in reasons:
+        ways.append(
+            "take a model whose chat template writes `tools` and `tool_calls`, or remove them from the data"
+        )
+    if NOT_LEARNED in reasons:
+        ways.append("leave `weight: 0` out of the answers that are to be learned")
     if EMPTY_TARGET in reasons:
         ways.append("give the examples targets (in conversations, a message of the role `assistant`)")
-    if set(reasons) - {REFUSED, EMPTY_TARGET}:
+    if set(reasons) - {REFUSED, NO_TOOLS, NOT_LEARNED, EMPTY_TARGET}:
         shared = ", which source and target share" if shares_length else ""
         ways.append(f"loosen data.transforms or data.max_tokens{shared}")
     return "; ".join([*ways, "`trimtab data inspect` shows what is dropped"])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from trimtab.data.chat_rows import ChatRows
 from trimtab.data.corpus import Corpus
+from trimtab.data.id_filter import NO_TOOLS, REFUSED
 
 MOST_CHARACTERS = 2000
 """Of the example."""
@@ -19,13 +20,15 @@ class ChatReport:
     conversations: int
     inspected: int
     answers: int
-    """Rows, one for each answer that fits."""
+    """Rows, one for each answer that is learned."""
     counted: int
     """Tokens that count in the loss."""
     given: int
     """Tokens that are read and do not count."""
     dropped: dict[str, int]
-    """Conversations of which nothing is learned, by reason, most frequent first."""
+    """Answers that are not learned, and conversations without one, by reason, most frequent first."""
+    such_as: dict[str, str]
+    """For each reason the first line that it happened to, as `FILE:LINE`, with what the template says."""
     example: str
     """The first row as text, symbols included, with what counts between `[[` and `]]`; empty if there is none."""
 
@@ -39,18 +42,20 @@ def _inspected(corpus: Corpus, chats: ChatRows, *, limit: int) -> ChatReport:
     read = min(limit, len(corpus))
     lines = [number * len(corpus) // read for number in range(read)]
     dropped, example = Counter[str](), ""
+    such_as: dict[str, str] = {}
     answers = counted = given = 0
     for line in lines:
-        rows = chats.rows(corpus.messages(line))
-        if isinstance(rows, str):
-            dropped[rows] += 1
-            continue
-        example = example or chats.marked(rows[0])
+        rows, gone, said = chats.rows(*corpus.conversation(line))
+        dropped.update(gone)
+        for reason in gone:
+            told = f": {said}" if said and reason in (NO_TOOLS, REFUSED) else ""
+            such_as.setdefault(reason, f"{corpus.place(line)}{told}")
+        example = example or (chats.marked(rows[0]) if rows else "")
         answers += len(rows)
         given += sum(row.prompt for row in rows)
         counted += sum(len(row.ids) - row.prompt for row in rows)
     return ChatReport(
-        corpus.name, len(corpus), read, answers, counted, given, dict(dropped.most_common()), example
+        corpus.name, len(corpus), read, answers, counted, given, dict(dropped.most_common()), such_as, example
     )
 
 
@@ -65,7 +70,10 @@ def _paragraph(report: ChatReport) -> str:
     lines = [
         f"{report.name}: {report.conversations:,} conversations{of}, {report.answers:,} answers",
         f"  {report.counted:,} of {tokens:,} tokens count in the loss ({report.counted / max(1, tokens):.1%})",
-        *(f"  dropped, {reason}: {count:,}" for reason, count in report.dropped.items()),
+        *(
+            f"  dropped, {reason}: {count:,}, such as {report.such_as[reason]}"
+            for reason, count in report.dropped.items()
+        ),
     ]
     if report.example:
         cut = report.example[:MOST_CHARACTERS]

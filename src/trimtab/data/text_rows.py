@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from trimtab.config.data import DataConfig
 from trimtab.config.tokenizer import ByteTokenizer
 from trimtab.data.chunk import BYTES_PER_TOKEN, LEAST_ROOM, Chunk, TransformsPairs
 from trimtab.data.exact_text import ExactText
-from trimtab.data.formats.chat import Message
+from trimtab.data.formats.chat import Conversation, Message
 from trimtab.data.formats.passage import Passage
 from trimtab.data.id_filter import TOO_LONG
 from trimtab.data.mixture import Mixture
@@ -37,12 +37,22 @@ class Row:
     """How many of its first ids are given and do not count in the loss."""
 
 
+class LineRows(NamedTuple):
+    """What a line of a corpus gives."""
+
+    rows: list[Row]
+    dropped: Sequence[str] = ()
+    """The reason of each example of it that is not learned."""
+    said: str = ""
+    """What a chat template says where it refuses one."""
+
+
 @runtime_checkable
 class WritesChats(Protocol):
     """Turns conversations into rows; see `chat_rows.ChatRows`."""
 
-    def rows(self, messages: Sequence[Message]) -> list[Row] | str:
-        """A row for each answer, or why there is none."""
+    def rows(self, messages: Sequence[Message], tools: Sequence[Any] = ()) -> LineRows:
+        """A row for each answer that is learned, and why others are not."""
         ...
 
 
@@ -74,8 +84,8 @@ class ReadsTexts(Protocol):
         """Whether its documents are conversations, of which the answers count."""
         ...
 
-    def messages(self, line: int) -> list[Message]:
-        """A conversation."""
+    def conversation(self, line: int) -> Conversation:
+        """That of a line."""
         ...
 
     def passage(self, line: int) -> Passage:
@@ -131,11 +141,11 @@ class TextFeed:
         """
         places = self.mixture.at(np.arange(start, start + count))
         found = list(self.rows(places.corpus.tolist(), places.line.tolist()))
-        rows = [row for rows in found if not isinstance(rows, str) for row in rows]
-        counts = np.array([0 if isinstance(rows, str) else len(rows) for rows in found], np.int64)
+        rows = [row for each in found for row in each.rows]
+        counts = np.array([len(each.rows) for each in found], np.int64)
         assert counts.max(initial=0) < PARTS, "a passage of too many rows"
         parts = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        gone = [(place, reason) for place, reason in enumerate(found) if isinstance(reason, str)]
+        gone = [(place, reason) for place, each in enumerate(found) for reason in each.dropped]
         return Chunk(
             source=no_source(len(rows)),
             target=Ragged.of([row.ids for row in rows]),
@@ -150,8 +160,8 @@ class TextFeed:
             prompt=np.array([row.prompt for row in rows], np.int32),
         )
 
-    def rows(self, corpora: Sequence[int], lines: Sequence[int]) -> Iterator[list[Row] | str]:
-        """For each line of a corpus its rows, or why it is dropped, which pairs and conversations alone are."""
+    def rows(self, corpora: Sequence[int], lines: Sequence[int]) -> Iterator[LineRows]:
+        """What each line of a corpus gives; only pairs and conversations are dropped."""
         numbers = list(zip(corpora, lines, strict=True))
         kinds = [self.corpora[corpus] for corpus, _ in numbers]
         passages = [
@@ -169,9 +179,10 @@ class TextFeed:
         for passage, kind, (_, line) in zip(passages, kinds, numbers, strict=True):
             if kind.learns_answers:
                 assert self.chats is not None, "conversations, and no template"
-                yield self.chats.rows(kind.messages(line))
+                yield self.chats.rows(*kind.conversation(line))
             else:
-                yield next(of_documents if passage else of_pairs)
+                rows = next(of_documents if passage else of_pairs)
+                yield LineRows([], [rows]) if isinstance(rows, str) else LineRows(rows)
 
     def rows_of_pairs(self, numbers: Sequence[tuple[int, int]]) -> Iterator[list[Row] | str]:
         """The row of the pair at each place, a corpus and a line of it; why it is dropped where it has an empty side

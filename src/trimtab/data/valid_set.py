@@ -2,15 +2,18 @@
 
 import hashlib
 import json
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
 from trimtab.data.corpus import Corpus
+from trimtab.data.id_filter import TOO_LONG, what_keeps_more
 from trimtab.data.lines import refuse_long_lines
 from trimtab.data.text_rows import Row, TextFeed, no_source, pair_rows, rows_of_passages
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.data.transforms.apply import Pipeline
+from trimtab.errors import input_error
 from trimtab.metrics.metric import BleuTokenizer
 from trimtab.types import Ragged
 
@@ -28,7 +31,7 @@ class ValidSet:
     target: Ragged
     """Ids of the pairs that fit into `max_tokens`; the loss is measured on these."""
     too_long: int
-    """Pairs that do not fit; they are translated in pieces, but have no loss."""
+    """Pairs that do not fit, which are translated in pieces, but have no loss; or answers that are not measured."""
     prompt: np.ndarray | None = None
     """For each row of a language model, how many leading target tokens do not count, int32; None for none."""
     num_bytes: int = 0
@@ -67,7 +70,8 @@ def read_valid(
     max_tokens: int,
     bleu: BleuTokenizer,
 ) -> ValidSet:
-    """A validation set, whole: filters are not applied to it, normalisation is."""
+    """A validation set, whole: filters are not applied to it, normalisation is. InputError where no pair fits into
+    `max_tokens`."""
     refuse_long_lines(corpus, name=f"data.valid: {name}")
     pairs = [corpus.pair(line) for line in range(len(corpus))]
     sources, references = [source for source, _ in pairs], [target for _, target in pairs]
@@ -76,6 +80,7 @@ def read_valid(
     )
     target = Ragged.of(tokenizers.target.encode([pipeline.apply_reference(*pair) for pair in pairs]))
     fits = np.flatnonzero((source.lengths <= max_tokens) & (target.lengths <= max_tokens))
+    _refuse_empty(name, corpus, [TOO_LONG] if not len(fits) else [], max_tokens=max_tokens)
     return ValidSet(
         name=name,
         sources=sources,
@@ -91,12 +96,13 @@ def read_valid(
 def read_texts(name: str, corpus: Corpus, feed: TextFeed, *, bleu: BleuTokenizer) -> ValidSet:
     """A validation set of a language model, whole: documents as they are, pairs without filters.
 
-    Its bytes are those of the documents, or of the targets that fit.
+    Its bytes are those of the documents, or of the targets that fit. Raises InputError where nothing of it is measured.
     """
     lines = range(len(corpus))
+    reasons = [TOO_LONG]
     if corpus.learns_answers:
-        rows, counted, too_long = _answers(corpus, feed)
-        sources, references = [], []
+        rows, counted, reasons = _answers(corpus, feed)
+        sources, references, too_long = [], [], len(reasons)
     elif corpus.has_documents:
         passages = [corpus.passage(line) for line in lines]
         rows = [row for few in rows_of_passages(passages, feed.tokenizer, feed.max_tokens) for row in few]
@@ -115,6 +121,7 @@ def read_texts(name: str, corpus: Corpus, feed: TextFeed, *, bleu: BleuTokenizer
             [target for (_, target), fit in zip(read, fits, strict=True) if fit],
             fits.count(False),
         )
+    _refuse_empty(name, corpus, [] if rows else reasons, max_tokens=feed.max_tokens, one_row=True)
     return ValidSet(
         name=name,
         sources=sources,
@@ -130,13 +137,27 @@ def read_texts(name: str, corpus: Corpus, feed: TextFeed, *, bleu: BleuTokenizer
     )
 
 
-def _answers(corpus: Corpus, feed: TextFeed) -> tuple[list[Row], list[str], int]:
-    """The rows of all answers that fit, the text of each, and how many conversations have none."""
+def _refuse_empty(
+    name: str, corpus: Corpus, reasons: list[str], *, max_tokens: int, one_row: bool = False
+) -> None:
+    """Raises InputError where there are reasons why nothing is left: a loss over no token is no number."""
+    if reasons:
+        counted = Counter(reasons)
+        raise input_error(
+            f"data.valid: nothing of the set {name} is left to measure the loss on",
+            got=f"{len(corpus):,} examples, all dropped: {', '.join(sorted(counted))}",
+            allowed=f"at least one of at most {max_tokens} tokens, with a target",
+            fix=what_keeps_more(counted, shares_length=one_row),
+        )
+
+
+def _answers(corpus: Corpus, feed: TextFeed) -> tuple[list[Row], list[str], list[str]]:
+    """The rows of all answers that are measured, the text of each, and why others are not."""
     assert feed.chats is not None, "conversations, and no template"
-    found = [feed.chats.rows(corpus.messages(line)) for line in range(len(corpus))]
-    rows = [row for few in found if not isinstance(few, str) for row in few]
+    found = [feed.chats.rows(*corpus.conversation(line)) for line in range(len(corpus))]
+    rows = [row for each in found for row in each.rows]
     texts = feed.tokenizer.decode([row.ids[row.prompt :] for row in rows])
-    return rows, texts, sum(isinstance(few, str) for few in found)
+    return rows, texts, [reason for each in found for reason in each.dropped]
 
 
 def spread(count: int, limit: int | None) -> list[int]:

@@ -14,6 +14,7 @@ from trimtab.checkpoint.log_findings import log_finding
 from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.load import load_recipe
+from trimtab.config.pretrained.place import HUB_NAME
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Recipe
 from trimtab.config.transformers_model import TransformersModel
@@ -67,7 +68,9 @@ def put_adapter(model: nn.Module, folder: Path, *, base: str, sha256: str | None
             if folder.is_dir()
             else "no folder",
             allowed=f"a folder with {CONFIG} and {WEIGHTS}, or a run that trained an adapter",
-            fix="write one: `trimtab export RUN --to peft --out DIR`",
+            fix=f"`hf download {folder} --local-dir DIR`, and name DIR"
+            if HUB_NAME.fullmatch(str(folder)) and not folder.parent.exists()
+            else "write one: `trimtab export RUN --to peft --out DIR`",
         )
     if (folder / TRAINED).is_file():
         recipe = load_recipe(folder / TRAINED).recipe
@@ -82,8 +85,8 @@ def put_adapter(model: nn.Module, folder: Path, *, base: str, sha256: str | None
             got=" ".join(str(error).split())[:200],
             fix="write the adapter again",
         ) from None
-    names = [*tensors] if isinstance(model, ModuleModel) else None
-    config = settings_of_peft(said, name=str(folder / CONFIG), tensors=names)
+    names = {"tensors" if isinstance(model, ModuleModel) else "native_tensors": [*tensors]}
+    config = settings_of_peft(said, name=str(folder / CONFIG), **names)
     add_lora(model, config, seed=0)
     cast_adapter(model, model.output_matrix.dtype)
     if isinstance(model, ModuleModel):
@@ -93,7 +96,8 @@ def put_adapter(model: nn.Module, folder: Path, *, base: str, sha256: str | None
             if isinstance(table, nn.Embedding):  # its own, since the base keeps its rows
                 setattr(model, name, nn.Embedding.from_pretrained(table.weight.detach().clone()))
                 getattr(model, name).weight.requires_grad = True
-    take_peft_tensors(model, tensors, name=str(folder / WEIGHTS))
+    tied = bool(said.get("ensure_weight_tying"))
+    take_peft_tensors(model, tensors, name=str(folder / WEIGHTS), stay_tied=tied)
 
 
 def recipe_of_adapter(folder: Path, *, base: str) -> Recipe:

@@ -10,7 +10,7 @@ import torch
 from trimtab.checkpoint.log_findings import log_finding
 from trimtab.config.given_path import RUN, path_text
 from trimtab.config.pairs_alone import refuse_pairs_alone
-from trimtab.config.pretrained.place import CONFIG
+from trimtab.config.pretrained.place import CONFIG, refuse_unknown_name, where_it_is
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import PretrainedTokenizer
 from trimtab.config.transformers_model import TransformersModel
@@ -97,8 +97,12 @@ def open_model(
 ) -> LoadedModel | ExportedModel:
     """The model of a run or a checkpoint, or the exported one in a folder. Raises InputError if there is neither."""
     spec = path_text(spec, name="run", allowed=RUN)
-    if adapter is not None and (Path(spec) / CONFIG).is_file():
-        return open_adapted(Path(spec), Path(adapter), device=device)
+    if adapter is not None:
+        refuse_unknown_name(
+            spec, wanted="a run, or a pretrained translator: a folder, or OWNER/NAME that is downloaded"
+        )
+    if adapter is not None and (base := where_it_is(spec, folder=Path.cwd()) / CONFIG).is_file():
+        return open_adapted(base.parent, Path(adapter), device=device)
     if not is_export(Path(spec)):
         return load_model(spec, device=device, adapter=None if adapter is None else str(adapter))
     if adapter is not None:

@@ -8,6 +8,7 @@ import torch
 
 from trimtab.config.given_path import RUN, path_text
 from trimtab.config.pairs_alone import refuse_pairs_alone
+from trimtab.config.pretrained.place import refuse_unknown_name, where_it_is
 from trimtab.data.exact_text import ExactText
 from trimtab.decode.continuation import Continuation
 from trimtab.decode.continuing import Continues
@@ -17,6 +18,7 @@ from trimtab.decode.sampling import Sampling
 from trimtab.export.open_export import is_export
 from trimtab.inference.adapter_folder import with_adapter as adapted_copy
 from trimtab.inference.chat_prompts import ChatPrompts
+from trimtab.inference.chosen_weights import weights_sha256
 from trimtab.inference.exported import load_exported_text, takes_no_adapter, translates
 from trimtab.inference.generator import Generator
 from trimtab.inference.load import load_model
@@ -39,8 +41,8 @@ def generate(
     device: str | None = None,
 ) -> Iterator[Continuation]:
     """The texts with which the language model `RUN`, `RUN@last`, `RUN@500`, the folder of an export, or a pretrained
-    model (a folder in the form of Hugging Face, or a GGUF file) continues from each prompt, in order, `samples` for
-    each; an empty prompt begins a text.
+    model (a folder in the form of Hugging Face, a GGUF file, or `OWNER/NAME` that was downloaded) continues from each
+    prompt, in order, `samples` for each; an empty prompt begins a text.
 
     `sampling` says how symbols are drawn; None takes the likeliest each time. The same seed gives a prompt the same
     text whatever prompts stand around it. A text ends with the end symbol, before the first of the strings in `stop`,
@@ -76,11 +78,12 @@ def with_adapter(generator: Generator, folder: Path | str) -> Generator:
     """The same language model with the adapter of a folder in PEFT's format, or of a run. The weights of the base are
     shared and stay as they are, so that one base serves several adapters, each by the generator that this gives.
 
-    Raises InputError for a generator of an export, and where there is no adapter or it is not one of this model.
+    Raises InputError for a generator of an export, where there is no adapter or it is not one of this model, and where
+    it says that it was trained on other weights.
     """
     if not isinstance(generator.model, Prompted):
         raise takes_no_adapter(generator.name)
-    model = adapted_copy(generator.model.model, Path(folder), base=generator.name)
+    model = adapted_copy(generator.model.model, Path(folder), base=generator.name, sha256=generator.sha256)
     assert isinstance(model, ContinuesTexts), "a copy is of the same class"
     return replace(generator, model=Prompted(model))
 
@@ -93,9 +96,20 @@ def _loaded(spec: str, *, device: str | None, adapter: str | None) -> Generator:
         return _generator(
             spec, exported.model, exported.tokenizer, device=exported.model.device, window=exported.window
         )
-    if is_pretrained(Path(spec)):
+    refuse_unknown_name(
+        spec,
+        wanted="a run, an export, or a pretrained model: a folder, a .gguf file, or OWNER/NAME that is downloaded",
+    )
+    if is_pretrained(where_it_is(spec, folder=Path.cwd())):
         base = load_pretrained(spec, device=device, adapter=adapter)
-        return _generator(spec, Prompted(base.model), base.tokenizer, device=base.device, window=base.window)
+        return _generator(
+            spec,
+            Prompted(base.model),
+            base.tokenizer,
+            device=base.device,
+            window=base.window,
+            sha256=base.sha256,
+        )
     model = load_model(spec, device=device, adapter=adapter)
     if model.model.config.has_encoder:
         raise translates(spec)
@@ -106,11 +120,18 @@ def _loaded(spec: str, *, device: str | None, adapter: str | None) -> Generator:
         ExactText(model.tokenizer),
         device=model.device,
         window=model.recipe.data.max_tokens,
+        sha256=weights_sha256(model.checkpoint, model.recipe),
     )
 
 
 def _generator(
-    name: str, model: Continues, tokenizer: ExactText, *, device: torch.device, window: int
+    name: str,
+    model: Continues,
+    tokenizer: ExactText,
+    *,
+    device: torch.device,
+    window: int,
+    sha256: str | None = None,
 ) -> Generator:
     return Generator(
         name=name,
@@ -118,5 +139,6 @@ def _generator(
         tokenizer=tokenizer,
         device=device,
         window=window,
+        sha256=sha256,
         batch_tokens=GPU_BATCH_TOKENS if device.type == "cuda" else CPU_BATCH_TOKENS,
     )

@@ -37,6 +37,8 @@ class Generator:
     """Most tokens that the model can read, the start symbol included."""
     batch_tokens: int = 8192
     """Tokens of the texts that are written together, padding included."""
+    sha256: str | None = None
+    """Of the file of its weights, where it is known: an adapter may say another."""
 
     def __repr__(self) -> str:
         return f"Generator({self.name!r}, window {self.window} tokens, {self.device})"

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.checkpoint.log_findings import log_finding
-from trimtab.checkpoint.resolve import resolve_checkpoint
+from trimtab.checkpoint.resolve import resolve_checkpoint, split_weights
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.config.given_path import RUN, path_text
 from trimtab.config.load import load_recipe
@@ -241,9 +241,11 @@ def take_base(model: Model, recipe: Recipe, *, run: RunFolder) -> None:
     Raises InputError where they are gone or others by now.
     """
     if recipe.model.pretrained_path:
+        refuse_gone(recipe.model.pretrained_path, run=run, key="model.path")
         fill_pretrained(model, recipe.model.pretrained_path, sha256=recipe.model.pretrained_sha256)
         return
     assert recipe.model.warm_start is not None, "an adapter adapts trained weights"
+    refuse_gone(split_weights(recipe.model.warm_start)[0], run=run, key="model.warm_start")
     base = load_model(recipe.model.warm_start, device="cpu")
     found, wanted = weights_sha256(base.checkpoint, base.recipe), recipe.model.warm_start_sha256
     if wanted not in (None, found):
@@ -258,6 +260,18 @@ def take_base(model: Model, recipe: Recipe, *, run: RunFolder) -> None:
         for name, tensor in base_weights(model).items():
             if name in model.frozen or name not in dict(model.named_parameters()):
                 tensor.copy_(weights[name])
+
+
+def refuse_gone(base: str, *, run: RunFolder, key: str) -> None:
+    """Raises InputError where there is nothing at the path of what a run's adapter adapts."""
+    path = base if Path(base).exists() else base.rpartition("@")[0] or base
+    if not Path(path).exists():
+        raise input_error(
+            f"{run.path}: the model that its adapter adapts is gone from {path}",
+            got="no file or folder at this path",
+            allowed="the model whose weights the run began with",
+            fix=f"put it back, or write where it is now into `{key}` of {run.recipe}",
+        )
 
 
 def writes_nothing(recipe: Recipe, run: RunFolder) -> InputError:

@@ -34,11 +34,13 @@ class PretrainedText:
     window: int
     """Most tokens that it has learned to read."""
     device: torch.device
+    sha256: str
+    """Of its weights."""
 
 
 def is_pretrained(folder: Path) -> bool:
-    """Whether a path is a GGUF file or a folder in the form of Hugging Face."""
-    return folder.suffix == GGUF or (folder / CONFIG).is_file()
+    """Whether a path is a GGUF file, or a folder in the form of Hugging Face or with one GGUF file."""
+    return folder.suffix == GGUF or (folder / CONFIG).is_file() or len([*folder.glob(f"*{GGUF}")]) == 1
 
 
 def load_pretrained(spec: str, *, device: str | None = None, adapter: str | None = None) -> PretrainedText:
@@ -64,4 +66,4 @@ def load_pretrained(spec: str, *, device: str | None = None, adapter: str | None
     if adapter is not None:
         put_adapter(model, Path(adapter), base=spec, sha256=taken.sha256)
     ready = prepare_for_inference(device_, model, kernel="padded" if kind == "transformers" else "varlen")
-    return PretrainedText(ready, ExactText(tokenizer), window, device_)
+    return PretrainedText(ready, ExactText(tokenizer), window, device_, taken.sha256)

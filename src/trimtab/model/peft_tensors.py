@@ -23,7 +23,7 @@ OF_MARIAN = {"o_proj": "out_proj", "up_proj": "fc1", "down_proj": "fc2"}
 TO_NATIVE = {theirs: ours for ours, theirs in OF_MARIAN.items()}
 TABLES = {"model.embed_tokens": "embedding", "lm_head": "output"}
 """Embeddings and output matrix of a language model, by their names in transformers."""
-HEAD = f"{PREFIX}.lm_head.weight"
+HEAD, EMBEDDINGS = f"{PREFIX}.lm_head.weight", f"{PREFIX}.model.embed_tokens.weight"
 MOST_NAMED = 3
 
 
@@ -94,13 +94,21 @@ def _of_map(linear: LoraLinear, owner: str, other: Mapping[str, str]) -> Iterato
 
 @torch.no_grad()
 def take_peft_tensors(
-    model: DecoderOnly | EncoderDecoder | ModuleModel, tensors: Mapping[str, Tensor], *, name: str
+    model: DecoderOnly | EncoderDecoder | ModuleModel,
+    tensors: Mapping[str, Tensor],
+    *,
+    name: str,
+    stay_tied: bool = True,
 ) -> None:
-    """Fills the adapter of a model; InputError where matrices are missing, left over or of another shape."""
+    """Fills the adapter of a model; InputError where matrices are missing, left over or of another shape.
+    `stay_tied` says whether the embeddings that it trained are the output matrix too, where they are in the base."""
     wanted = dict(peft_tensors(model))
     tensors = {**tensors}
-    if HEAD not in wanted and f"{PREFIX}.model.embed_tokens.weight" in wanted:
-        tensors.pop(HEAD, None)  # PEFT saves a tied matrix under both of its names
+    if HEAD not in wanted and EMBEDDINGS in wanted and EMBEDDINGS in tensors:
+        # PEFT saves a tied matrix under both of its names, and two that it has trained apart as well.
+        head = tensors.pop(HEAD, tensors[EMBEDDINGS] if stay_tied else None)
+        if head is None or not torch.equal(head, tensors[EMBEDDINGS]):
+            raise _trained_apart(name)
     missing, left = sorted(wanted.keys() - tensors.keys()), sorted(tensors.keys() - wanted.keys())
     other = [key for key in wanted.keys() & tensors.keys() if wanted[key].shape != tensors[key].shape]
     told = {"missing": missing, "left over": left, "of another shape": sorted(other)}
@@ -167,7 +175,7 @@ PLAIN = {
     "peft_type": ("LORA",),
     "bias": ("none",),
     "fan_in_fan_out": (False, None),
-    "modules_to_save": (None, [], ["embed_tokens"], ["embed_tokens", "lm_head"], ["lm_head", "embed_tokens"]),
+    "modules_to_save": (None, [], ["embed_tokens"], ["embed_tokens", "lm_head"]),
     "rank_pattern": ({}, None),
     "alpha_pattern": ({}, None),
     "layers_to_transform": (None,),
@@ -184,11 +192,19 @@ DEFAULT_OF_PEFT = 8
 
 
 def settings_of_peft(
-    said: Mapping[str, object], *, name: str, tensors: Iterable[str] | None = None
+    said: Mapping[str, object],
+    *,
+    name: str,
+    tensors: Iterable[str] | None = None,
+    native_tensors: Iterable[str] = (),
 ) -> LoraAdapter:
     """The adapter that an `adapter_config.json` describes; InputError with the first setting that is not LoRA or DoRA
     on linear maps of the layers. Of one on a module of transformers the names of its `tensors` say which maps it has,
-    and whether a head."""
+    and whether a head. Of one on a model of trimtab's own, `native_tensors` say which maps, since PEFT writes them in
+    many ways: last parts of names, whole names, an expression, or all-linear."""
+    saved = said.get("modules_to_save")
+    if isinstance(saved, list):  # where it ties matrices, PEFT writes the whole names of both as well
+        said = {**said, "modules_to_save": sorted({str(each).rpartition(".")[2] for each in saved})}
     for key, allowed in PLAIN.items():
         if tensors is not None and key in ("modules_to_save", "fan_in_fan_out"):
             continue  # a tensor too many, too few or of another shape is found when they are taken
@@ -202,6 +218,8 @@ def settings_of_peft(
     targets: Any = said.get("target_modules")
     names = sorted(map(str, targets)) if isinstance(targets, list | tuple | set) else []
     native: tuple[object, ...] = tuple(TO_NATIVE.get(each, each) for each in names)
+    if held := {key.split(".lora_")[0].rpartition(".")[2] for key in native_tensors if ".lora_" in key}:
+        native = tuple(TO_NATIVE.get(each, each) for each in sorted(held))
     if tensors is not None:
         paths = {key.removeprefix(f"{PREFIX}.").split(".lora_")[0] for key in tensors if ".lora_" in key}
         native = tuple(sorted({str(target_of(path)) for path in paths}))
@@ -225,6 +243,15 @@ def settings_of_peft(
             allowed="linear maps of attention and feed-forward blocks, by their names",
             fix="merge it into its model with PEFT's merge_and_unload, and use that model",
         ) from error
+
+
+def _trained_apart(name: str) -> InputError:
+    return input_error(
+        f"{name}: embeddings that are no longer the output matrix, and the model has one matrix for both",
+        got="embed_tokens trained apart from lm_head",
+        allowed="one matrix, as PEFT trains with `ensure_weight_tying=True`, or embeddings that are not trained",
+        fix="train it again with `ensure_weight_tying=True` in LoraConfig, or with `adapter.embeddings: train` here",
+    )
 
 
 def _unlike(name: str, got: str) -> InputError:

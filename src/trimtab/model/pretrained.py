@@ -170,6 +170,13 @@ def split_rows(linear: nn.Linear, rows: Mapping[str, int]) -> Iterator[tuple[str
 
 def open_weights(path: Path) -> Weights:
     """The tensors of a folder or of a GGUF file, of which none is read yet; InputError if there are none."""
+    if not path.exists():
+        raise input_error(
+            f"model.path: {path} is gone",
+            got="no file or folder at this path",
+            allowed="the pretrained model whose weights the run begins with",
+            fix="put it back, or say where it is now by `model.path=PLACE` behind the options of `trimtab train`",
+        )
     if path.suffix == GGUF:
         return GgufWeights.open(path)
     if (path / INDEX).is_file():

@@ -1,5 +1,8 @@
+import json
+
 import pytest
 
+from tests.for_each import for_each
 from tests.pretrained_folder import pretrained_folder
 from tests.text_run import text_recipe
 from trimtab.config.load import load_recipe
@@ -32,6 +35,37 @@ def test_a_size_that_the_model_does_not_have_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"model\.layers: \.\./base has another value") as error:
         loaded(tmp_path, **{"model.layers": 3})
     assert error.value.problems[0].allowed == "2"
+
+
+@for_each(
+    ("changes", "field"),
+    [
+        ({"hidden_size": 33}, "hidden_size"),
+        ({"num_attention_heads": 3}, "num_key_value_heads"),
+        ({"num_key_value_heads": 8}, "num_key_value_heads"),
+        ({"head_dim": 7}, "head_dim"),
+        ({"num_hidden_layers": 100_000}, "num_hidden_layers"),
+        ({"rms_norm_eps": 5}, "rms_norm_eps"),
+    ],
+)
+def test_sizes_that_cannot_be_are_said_of_the_file_that_has_them(changes, field, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sizes")
+    base = pretrained_folder(folder / "base")
+    settings = json.loads((base / "config.json").read_text()) | changes
+    (base / "config.json").write_text(json.dumps(settings))
+    with pytest.raises(InputError) as error:
+        load_recipe(
+            text_recipe(folder, model={"kind": "pretrained", "path": "base"}, **{"data.tokenizer": None})
+        )
+    assert [each.what.split(": ")[:2] for each in error.value.problems] == [[f"{base}/config.json", field]]
+    assert {each.where for each in error.value.problems} == {""}
+
+
+def test_a_size_that_the_recipe_writes_is_said_of_the_recipe(tmp_path):
+    given = {"kind": "pretrained", "path": "base", "layers": 0}
+    pretrained_folder(tmp_path / "base")
+    with pytest.raises(InputError, match=r"model\.layers: "):
+        load_recipe(text_recipe(tmp_path, model=given, **{"data.tokenizer": None}))
 
 
 def test_rows_longer_than_the_model_reads_are_refused(tmp_path):

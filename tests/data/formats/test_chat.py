@@ -44,6 +44,8 @@ def test_other_roles_keep_their_names():
         ([{"role": "user"}], "message 1 has no text"),
         ([{"role": "user", "content": 3}], "message 1 has no text"),
         ([{"role": "user", "content": [{"type": "image_url"}]}], "message 1 has no text"),
+        ([{**OPENAI[1], "weight": 0}], "message 1 has `weight: 0`, which only `learn: answers` reads"),
+        ([OPENAI[0], {**OPENAI[1], "tool_calls": [{}]}], "message 2 has `tool_calls`, which only"),
     ],
 )
 def test_a_message_that_lacks_something_is_named(messages, said, tmp_path):

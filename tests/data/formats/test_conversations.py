@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from tests.for_each import for_each
 from trimtab.data.formats.conversations import Conversations, open_conversations
 from trimtab.errors import InputError
 
@@ -22,14 +23,18 @@ def opened(tmp_path, *lines):
 def test_each_shape_of_a_line_is_a_conversation(tmp_path):
     found = opened(tmp_path, *LINES[:2], "", *LINES[2:])
     assert isinstance(found.documents, Conversations)
-    told = [found.documents.messages(found.documents.line_of(place)) for place in found.places]
-    assert [[tuple(message) for message in each] for each in told] == [
+    told = [found.documents.conversation(found.documents.line_of(place)) for place in found.places]
+    assert [[(message.role, message.content) for message in each.messages] for each in told] == [
         [("user", one), ("assistant", other)] for one, other in ("ab", "cd", "ef", "gh")
     ]
     assert found.passage(2).text == "<|im_start|>user\ne<|im_end|>\n<|im_start|>assistant\nf<|im_end|>\n"
 
 
-@pytest.mark.parametrize(
+def said(*messages):
+    return {"messages": [*messages]}
+
+
+@for_each(
     ("line", "got"),
     [
         ({"text": "a"}, "no messages, no prompt and completion, no instruction and output: only text"),
@@ -37,9 +42,43 @@ def test_each_shape_of_a_line_is_a_conversation(tmp_path):
         ({"messages": [{"role": "user"}]}, "message 1 has no text"),
         ({"prompt": "\ud800", "completion": "b"}, "half a character"),
         ("[1]", "no JSON object"),
+        ({"text": "a", "messages": "b"}, "no list of messages"),
+        (
+            said({"role": "asistant", "content": "b"}),
+            "message 1 has the role 'asistant'; did you mean 'assistant'?",
+        ),
+        (said({"role": "Alice", "content": "b"}), "message 1 has the role 'Alice', which is none of system,"),
+        (said({"role": "assistant", "content": "b", "weight": 0.5}), "message 1 has the weight 0.5: 0 or 1"),
+        (said({"role": "user", "content": "b", "weight": 1}), "only answers are learned"),
+        (said({"role": "assistant", "tool_calls": "add"}), "`tool_calls` that are no list"),
+        ({**said({"role": "user", "content": "b"}), "tools": "add"}, "`tools` is a text that is no JSON"),
+        ({**said({"role": "user", "content": "b"}), "tools": {"a": 1}}, "`tools` is no list"),
     ],
 )
-def test_a_line_without_a_conversation_is_refused_by_its_number(tmp_path, line, got):
+def test_a_line_without_a_conversation_is_refused_by_its_number(tmp_path_factory, line, got):
+    tmp_path = tmp_path_factory.mktemp("lines")
     with pytest.raises(InputError, match=r"chat\.jsonl:2 has no conversation") as error:
         opened(tmp_path, LINES[0], line)
     assert got in error.value.problems[0].got
+
+
+def test_weights_tools_and_calls_are_read_and_prompts_are_not_learned(tmp_path):
+    call = {"type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
+    messages = [
+        {"role": "user", "content": "a", "weight": 0},
+        {"role": "assistant", "content": None, "tool_calls": [call], "weight": 0},
+        {"role": "tool", "content": "1", "tool_call_id": "x"},
+        {"role": "assistant", "content": "b", "weight": 1},
+    ]
+    turns = [{"role": "assistant", "content": "c"}, {"role": "user", "content": "d"}]
+    found = opened(
+        tmp_path,
+        {"messages": messages, "tools": json.dumps([{"name": "add"}])},
+        {"prompt": turns, "completion": "e"},
+    ).documents
+    (first, tools), (second, none) = found.conversation(0), found.conversation(1)
+    assert [each.counts for each in first] == [False, False, True, True]
+    assert first[1].to_template()["tool_calls"][0]["function"]["arguments"] == {"a": 1}
+    assert first[2].to_template() == {"role": "tool", "content": "1", "tool_call_id": "x"}
+    assert (tools, none) == ([{"name": "add"}], ())
+    assert [each.counts for each in second] == [False, False, True]

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -11,6 +13,7 @@ from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
 from trimtab.data.exact_text import ExactText
 from trimtab.data.text_rows import no_source
+from trimtab.errors import InputError
 from trimtab.export.peft.module import write_adapter
 from trimtab.export.trainer import greedy_texts, row_logits
 from trimtab.inference.pretrained import load_pretrained
@@ -147,3 +150,18 @@ def test_a_tied_matrix_stands_once_and_one_of_its_own_apart(made):
         assert not parts.model.wrongly_tied()
         outputs = {name for name in parts.model.state_dict() if "lm_head" in name or "embed_out" in name}
         assert bool(outputs) != tied
+
+
+def test_layers_in_the_files_that_config_json_does_not_have_are_refused(tmp_path):
+    base = causal_folder(tmp_path / "base", "gpt2")
+    settings = json.loads((base / "config.json").read_text())
+    for layers, said in (
+        (1, "of layers that config.json does not have: transformer.h.1."),
+        (0, "n_layer is missing"),
+    ):
+        (base / "config.json").write_text(json.dumps({**settings, "n_layer": layers}))
+        with pytest.raises(InputError, match=said):
+            load_pretrained(str(base), device="cpu")
+    (base / "config.json").write_text(json.dumps({**settings, "n_head": 3}))
+    with pytest.raises(InputError, match=r"base/config\.json: transformers cannot build"):
+        load_pretrained(str(base), device="cpu")

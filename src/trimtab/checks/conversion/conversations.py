@@ -89,7 +89,8 @@ def _note_share(draft: Draft, found: list[DataSet]) -> None:
         held, kept = f"awk 'NR % {every} == 0' {read}", f"awk 'NR % {every}' {read}"
     draft.note(
         f"a share is not split off here: hold rows out by `{held} > {quote(dev)} && {kept} > {quote(train)}`, put "
-        f"{train} in the place of {file}, and set `data.valid: {{text: {dev}, learn: answers}}`"
+        f"{train} in the place of {file}, and set `data.valid: {{text: {dev}, learn: answers}}`, both from the "
+        "folder of the recipe"
     )
 
 

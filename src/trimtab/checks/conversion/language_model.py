@@ -76,11 +76,13 @@ def _window_of(draft: Draft, name: str) -> int | None:
     from trimtab.config.pretrained.fill import read_pretrained_model
     from trimtab.config.pretrained.place import find_pretrained
 
-    try:
-        place = find_pretrained(name, folder=Path(draft.run.document.path).parent)
-        return read_pretrained_model(place, task="language_model")[0].window
-    except InputError:
-        return None  # what is wrong with it is said when the recipe is read
+    for folder in (Path.cwd(), Path(draft.run.document.path).parent):
+        try:
+            place = find_pretrained(name, folder=folder)
+            return read_pretrained_model(place, task="language_model")[0].window
+        except InputError:
+            continue  # what is wrong with it is said when the recipe is read
+    return None
 
 
 def _write_trackers(draft: Draft) -> None:

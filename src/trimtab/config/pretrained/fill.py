@@ -8,7 +8,7 @@ from trimtab.config.data import DataConfig
 from trimtab.config.pretrained.families import NATIVE, check_task, family_of
 from trimtab.config.pretrained.module_shapes import read_module
 from trimtab.config.pretrained.place import CONFIG, Place, find_pretrained
-from trimtab.config.pretrained.shapes import Found, read_settings, read_shape
+from trimtab.config.pretrained.shapes import Found, names_in_files, read_settings, read_shape
 from trimtab.config.warm_start import RECIPE, Started, group, read_recipe
 from trimtab.errors import InputError, Problem
 
@@ -53,7 +53,11 @@ def with_pretrained(tree: Any, *, folder: Path, begun: Path | None = None) -> St
         {**tree, "model": {**found.shape, **model, "kind": kind}},
         {"kind": "pretrained", "path": str(place.path), "vocabulary_size": found.shape["num_ids"]},
     )
-    return Started(_within(filled, found.window), (f"the sizes of the model are those of {path}",))
+    told = names_in_files(place)
+    from_files = {f"model.{key}": name for key, name in told.items() if key not in model}
+    return Started(
+        _within(filled, found.window), (f"the sizes of the model are those of {path}",), from_files
+    )
 
 
 def read_pretrained_model(place: Place, *, task: str) -> tuple[Found, str]:

@@ -27,6 +27,9 @@ NOT_KEPT = (
     "quantization_config",
 )
 WIDTHS = ("d_model", "hidden_size", "n_embd", "dim")
+DEPTHS = (
+    "num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers", "decoder_layers", "num_decoder_layers",
+)  # fmt: skip
 UNBOUNDED = 65536
 LARGEST = 10_000_000
 
@@ -47,6 +50,7 @@ def read_module(place: Place, family: Family, settings: Mapping[str, Any]) -> Fo
     numbers = {"the width of the model": wide, "vocab_size": rows, "decoder_vocab_size": scored}
     if family.window is not None:
         numbers[family.window] = settings.get(family.window)
+    numbers |= {name: settings[name] for name in DEPTHS if settings.get(name) is not None}
     for name, value in numbers.items():
         if type(value) is not int or not 1 <= value <= LARGEST:
             raise input_error(

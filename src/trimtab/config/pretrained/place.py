@@ -5,6 +5,7 @@ Nothing is downloaded here, so that a recipe never waits for a network, and mean
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,6 +65,23 @@ def where_it_is(name: str, *, folder: Path) -> Path:
     return place
 
 
+def refuse_unknown_name(name: str, *, wanted: str) -> None:
+    """Raises InputError for a name of the hub that is not downloaded, where neither a run nor anything else is at such
+    a path; `wanted` says what is allowed."""
+    place = Path(name)
+    if (
+        HUB_NAME.fullmatch(name)
+        and not place.parent.exists()
+        and where_it_is(name, folder=Path.cwd()) == place.absolute()
+    ):
+        raise input_error(
+            f"there is no model {name}",
+            got=f"no folder at this path, and no such model among those downloaded to {hub_cache()}",
+            allowed=wanted,
+            fix=f"`hf download {name}`; trimtab itself downloads nothing",
+        )
+
+
 def hub_cache() -> Path:
     """Where the libraries of Hugging Face keep what they download; the same variables move it."""
     if given := os.environ.get("HF_HUB_CACHE"):
@@ -77,10 +95,11 @@ def hub_cache() -> Path:
 def _cached(name: str) -> Path | None:
     """The newest downloaded snapshot of a model of the hub, `main` where that is known."""
     kept = hub_cache() / f"models--{name.replace('/', '--')}"
-    try:
+    with suppress(OSError):  # of a download of another revision alone
         revision = (kept / "refs" / "main").read_text(encoding="utf-8").strip()
         if (kept / "snapshots" / revision / CONFIG).is_file():
             return kept / "snapshots" / revision
+    try:
         found = [each for each in (kept / "snapshots").iterdir() if (each / CONFIG).is_file()]
     except OSError:
         return None

@@ -24,6 +24,20 @@ NEEDED = (
 MAY_BE_ABSENT = ("num_key_value_heads", "head_dim", "sliding_window")
 GROUPS = ("rope_scaling", "rope_parameters")
 SWITCHES = ("tie_word_embeddings", "attention_bias", "mlp_bias", "use_sliding_window")
+OF_FILES = {
+    "dim": "hidden_size",
+    "heads": "num_attention_heads",
+    "kv_heads": "num_key_value_heads",
+    "head_size": "head_dim",
+    "positions": "head_dim",
+    "layers": "num_hidden_layers",
+    "feed_forward": "intermediate_size",
+    "norm_epsilon": "rms_norm_eps",
+    "rope_theta": "rope_theta",
+    "rope_scaling": "rope_scaling",
+    "num_ids": "vocab_size",
+}
+"""Keys of `model`, and what `config.json` calls what decides them."""
 LARGEST = 10_000_000
 """Of a size."""
 FREQUENCIES = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
@@ -135,6 +149,13 @@ def _not_valid(settings: Mapping[str, Any], name: str) -> Iterator[Problem]:
     for key, value in reals.items():
         if type(value) not in (int, float) or not 0 < value < 1e15:
             yield _not_of_type(name, key, value, "a number above 0")
+
+
+def names_in_files(place: Place) -> dict[str, str]:
+    """What the files of a model call the keys of `model` that they fill in, each behind the name of the file."""
+    if place.is_gguf:
+        return {key: f"{place.path}: llama.{GGUF_KEYS.get(name, name)}" for key, name in OF_FILES.items()}
+    return {key: f"{place.path / CONFIG}: {name}" for key, name in OF_FILES.items()}
 
 
 def _not_of_type(name: str, key: str, value: Any, allowed: str) -> Problem:

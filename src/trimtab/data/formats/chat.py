@@ -1,5 +1,8 @@
 """Conversations in JSONL: the messages of a chat, and how they are written out in ChatML as a document."""
 
+import difflib
+import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 FIELDS = ("messages", "conversations")
@@ -11,6 +14,14 @@ INSTRUCTION, INPUT, OUTPUT = "instruction", "input", "output"
 ROLES = {"human": "user", "gpt": "assistant"}
 """ShareGPT's names of roles, in ChatML."""
 USER, ASSISTANT = "user", "assistant"
+KNOWN_ROLES = ("system", "developer", USER, ASSISTANT, "tool", "function", "ipython", "observation")
+"""Those of the chat templates of published models."""
+CALLS = ("tool_calls", "function_call")
+"""The fields in which an assistant calls functions, as OpenAI has them."""
+TOOLS, WEIGHT = "tools", "weight"
+"""The field of a conversation that describes the functions, and that of a message that says with 0 that it is not
+learned, as OpenAI has them."""
+READ = frozenset({"role", "from", "content", "value", WEIGHT})
 
 
 class Message(NamedTuple):
@@ -18,11 +29,45 @@ class Message(NamedTuple):
 
     role: str
     content: str
+    counts: bool = True
+    """Whether it is learned where it is an answer."""
+    fields: dict[str, Any] | None = None
+    """What else a template may write, such as `tool_calls`."""
+
+    @property
+    def calls(self) -> list[str]:
+        """Its fields that call functions."""
+        return [name for name in CALLS if self.fields and self.fields.get(name)]
+
+    def to_template(self) -> dict[str, Any]:
+        """What a template is given."""
+        return {"role": self.role, "content": self.content, **(self.fields or {})}
+
+
+class Conversation(NamedTuple):
+    """The messages of a chat."""
+
+    messages: list[Message]
+    tools: Sequence[Any] = ()
+    """Descriptions of the functions that the assistant may call, for the template."""
 
 
 def chat_field(fields: dict[str, Any]) -> str:
     """The field of an object that holds the messages of a chat; empty if there is none."""
     return next((name for name in FIELDS if name in fields), "")
+
+
+def conversation_of(fields: dict[str, Any]) -> Conversation:
+    """The conversation of an object, whose roles are known; ValueError, whose text says what it lacks."""
+    messages = messages_of(fields)
+    for number, each in enumerate(messages, 1):
+        if each.role not in KNOWN_ROLES:
+            near = difflib.get_close_matches(each.role.lower(), [*KNOWN_ROLES, *ROLES], n=1)
+            raise ValueError(
+                f"message {number} has the role {each.role[:40]!r}"
+                + (f"; did you mean {near[0]!r}?" if near else f", which is none of {', '.join(KNOWN_ROLES)}")
+            )
+    return Conversation(messages, _tools(fields.get(TOOLS)))
 
 
 def messages_of(fields: dict[str, Any]) -> list[Message]:
@@ -31,7 +76,8 @@ def messages_of(fields: dict[str, Any]) -> list[Message]:
     if name := chat_field(fields):
         return read_messages(fields[name])
     if PROMPT in fields and COMPLETION in fields:
-        return [*_side(fields[PROMPT], USER), *_side(fields[COMPLETION], ASSISTANT)]
+        given = [each._replace(counts=False) for each in _side(fields[PROMPT], USER)]
+        return [*given, *_side(fields[COMPLETION], ASSISTANT)]
     if INSTRUCTION in fields and OUTPUT in fields:
         asked = [fields[INSTRUCTION], *([fields[INPUT]] if fields.get(INPUT) else [])]
         if not all(isinstance(each, str) for each in (*asked, fields[OUTPUT])):
@@ -52,12 +98,19 @@ def read_messages(messages: Any) -> list[Message]:
     return [_message(number, each) for number, each in enumerate(messages, 1)]
 
 
-def chat_text(messages: Any) -> str:
+def chat_text(messages: Any, tools: Any = None) -> str:
     """The conversation as one text: `<|im_start|>ROLE`, the content and `<|im_end|>` for each message.
 
-    ValueError, whose text says what a message lacks.
+    ValueError, whose text says what a message lacks, or what of it only a chat template can write.
     """
-    return written(read_messages(messages))
+    read = read_messages(messages)
+    for number, each in enumerate(read, 1):
+        if each.calls or not each.counts:
+            name = each.calls[0] if each.calls else f"{WEIGHT}: 0"
+            raise ValueError(f"message {number} has `{name}`, which only `learn: answers` reads")
+    if tools:
+        raise ValueError(f"`{TOOLS}`, which only `learn: answers` reads")
+    return written(read)
 
 
 def written(messages: list[Message]) -> str:
@@ -79,6 +132,55 @@ def _message(number: int, message: Any) -> Message:
         content = "".join(parts) if all(isinstance(part, str) for part in parts) else None
     if not isinstance(role, str) or not role.strip():
         raise ValueError(f"message {number} has no role")
+    fields = {name: value for name, value in message.items() if name not in READ and value is not None}
+    if content is None and any(fields.get(name) for name in CALLS):
+        content = ""
     if not isinstance(content, str):
         raise ValueError(f"message {number} has no text")
-    return Message(ROLES.get(role, role), content)
+    role = ROLES.get(role, role)
+    if fields.get("tool_calls") is not None:
+        fields["tool_calls"] = _tool_calls(number, fields["tool_calls"])
+    return Message(role, content, _counts(number, role, message.get(WEIGHT)), fields or None)
+
+
+def _counts(number: int, role: str, weight: Any) -> bool:
+    if weight is None:
+        return True
+    if isinstance(weight, bool) or weight not in (0, 1):
+        raise ValueError(f"message {number} has the {WEIGHT} {str(weight)[:40]}: 0 or 1, or none")
+    if weight and role != ASSISTANT:
+        raise ValueError(
+            f"message {number}, of the role {role!r}, has the {WEIGHT} 1: only answers are learned"
+        )
+    return bool(weight)
+
+
+def _tools(tools: Any) -> Sequence[Any]:
+    """The tools of a conversation, which data sets hold as a list or as the JSON text of one."""
+    if isinstance(tools, str) and tools.strip():
+        try:
+            tools = json.loads(tools)
+        except ValueError:
+            raise ValueError(f"`{TOOLS}` is a text that is no JSON") from None
+    if not tools:
+        return ()
+    if not isinstance(tools, list):
+        raise ValueError(f"`{TOOLS}` is no list")
+    return tools
+
+
+def _tool_calls(number: int, calls: Any) -> list[dict[str, Any]]:
+    """The calls with their arguments as objects, which templates write as JSON; OpenAI has them as text already."""
+    if not isinstance(calls, list) or not all(isinstance(each, dict) for each in calls):
+        raise ValueError(f"message {number} has `tool_calls` that are no list of objects")
+    return [_with_arguments_read(each) for each in calls]
+
+
+def _with_arguments_read(call: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(function := call.get("function"), dict):
+        return {**call, "function": _with_arguments_read(function)}
+    try:
+        arguments = json.loads(call["arguments"])
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return call
+    return {**call, "arguments": arguments} if isinstance(arguments, dict) else call

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from trimtab.data.formats.chat import Message, messages_of, written
+from trimtab.data.formats.chat import Conversation, conversation_of, written
 from trimtab.data.formats.json_line import has_half_character, read_json
 from trimtab.data.formats.passage import Passage
 from trimtab.data.formats.passages import DOCUMENT, Passages, cut_in_passages
@@ -31,18 +31,18 @@ class Conversations:
         conversation."""
         for line in range(len(self.lines)):
             if text_of(self.lines, line).strip():
-                yield 0, len(written(self.messages(line)).encode()), line
+                yield 0, len(written(self.conversation(line).messages).encode()), line
 
     def read(self, places: np.ndarray, number: int) -> Passage:
         """See `ReadsDocuments`."""
-        return Passage(written(self.messages(self.line_of(places[number]))), "", ends=True)
+        return Passage(written(self.conversation(self.line_of(places[number])).messages), "", ends=True)
 
     def line_of(self, place: np.ndarray) -> int:
         """See `ReadsDocuments`."""
         return int(place[DOCUMENT])
 
-    def messages(self, line: int) -> list[Message]:
-        """The messages of a line, from 0; InputError if it holds none."""
+    def conversation(self, line: int) -> Conversation:
+        """That of a line, from 0; InputError if it holds none."""
         text = text_of(self.lines, line)
         try:
             fields: Any = read_json(text)
@@ -50,7 +50,7 @@ class Conversations:
                 raise ValueError("no JSON object")
             if has_half_character(text) or any(has_half_character(each) for each in _texts(fields)):
                 raise ValueError("half a character, a lone \\ud800-\\udfff")
-            return messages_of(fields)
+            return conversation_of(fields)
         except (ValueError, RecursionError) as error:
             raise self._problem(line, str(error)) from None
 
@@ -68,7 +68,10 @@ def open_conversations(path: Path, *, cache: Path) -> Passages:
     the cache. Raises InputError, with the line, for one without a conversation."""
     lines = open_lines(path, cache=cache)
     return cut_in_passages(
-        Conversations(lines), most=1, cache=cache, fingerprint=f"conversations {lines.fingerprint}"
+        Conversations(lines),
+        most=1,
+        cache=cache,
+        fingerprint=f"conversations, roles checked {lines.fingerprint}",
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.data.formats.chat import chat_field, chat_text
+from trimtab.data.formats.chat import TOOLS, chat_field, chat_text
 from trimtab.data.formats.json_line import FIELD, field_at, field_paths, has_half_character, read_json
 from trimtab.data.formats.not_text import advice_for
 from trimtab.data.formats.pairs import PairFile, PlainPairs, field_names
@@ -70,12 +70,12 @@ class JsonlPairs(PlainPairs):
                 line, "is no JSON object", got=_json_kind(fields), allowed='{"...": "..."}', fix=_REPAIR
             )
         if self.source == self.target == FIELD not in fields and (name := chat_field(fields)):
-            fields = {FIELD: self._chat(line, fields[name])}
+            fields = {FIELD: self._chat(line, fields[name], fields.get(TOOLS))}
         return self._field(line, fields, self.source), self._field(line, fields, self.target)
 
-    def _chat(self, line: int, messages: Any) -> str:
+    def _chat(self, line: int, messages: Any, tools: Any) -> str:
         try:
-            return chat_text(messages)
+            return chat_text(messages, tools)
         except ValueError as error:
             raise self._problem(
                 line,

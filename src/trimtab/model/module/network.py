@@ -4,8 +4,9 @@ Nothing is downloaded, no code of a folder is executed, and no pickled weights a
 """
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from trimtab.config.pretrained.families import FAMILIES, Family
+from trimtab.config.pretrained.place import CONFIG
 from trimtab.config.transformers_model import TransformersModel
 from trimtab.errors import input_error
 from trimtab.model.lora import base_weights
@@ -28,6 +30,8 @@ DROPOUTS = (
 OF_LABELS = ("id2label", "label2id", "problem_type")
 """Settings of the labels that the model had before."""
 MOST_NAMED = 5
+_NUMBER = re.compile(r"(?<=\.)[0-9]+(?=\.)")
+"""Of a layer, in the name of a weight."""
 
 
 def family_of_model(config: TransformersModel) -> Family:
@@ -57,10 +61,10 @@ def network_settings(config: TransformersModel, **more: Any) -> Any:
         made = AutoConfig.for_model(config.family, **kept, **more)
     except Exception as error:  # the library raises anything on settings of unknown origin
         raise input_error(
-            "model.settings: transformers cannot read them",
+            f"{config.path}/{CONFIG}: transformers cannot read these settings",
             got=" ".join(f"{type(error).__name__}: {error}".split())[:200],
-            allowed="what config.json of the model says",
-            fix="download config.json again",
+            allowed="the config.json as the model's authors wrote it",
+            fix="download the file again",
         ) from None
     setattr(made, family.dropout, config.dropout)
     off = [*(DROPOUTS if config.dropout == 0 else ()), "encoder_layerdrop", "decoder_layerdrop", "layerdrop"]
@@ -82,10 +86,10 @@ def new_network(config: TransformersModel, settings: Any, *, seed: int) -> Any:
             network = getattr(transformers, name)(settings).float()
     except Exception as error:  # as above: a size of 0, an activation that nobody knows
         raise input_error(
-            "model.settings: transformers cannot build a model from these settings",
+            f"{config.path}/{CONFIG}: transformers cannot build a model from these settings",
             got=" ".join(f"{type(error).__name__}: {error}".split())[:200],
-            allowed="what config.json of the model says",
-            fix="download config.json again",
+            allowed="the config.json as the model's authors wrote it",
+            fix="download the file again",
         ) from None
     output = network.get_output_embeddings()
     if getattr(settings, "attn_logit_softcapping", None) is not None:
@@ -129,7 +133,7 @@ def fill_network(
         )
     refuse_adapter(folder)
     loaded, told = loaded_network(network, folder)
-    _check_told(told, path=path, fresh=fresh)
+    _check_told(told, loaded.state_dict(), path=path, fresh=fresh)
     given = {name: each.T if name in transposed else each for name, each in loaded.state_dict().items()}
     own = base_weights(network)
     missing = {each for each in told["missing_keys"] if each.startswith(fresh)} if fresh else set[str]()
@@ -192,9 +196,15 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _check_told(told: dict[str, Any], *, path: str, fresh: tuple[str, ...]) -> None:
+def _check_told(told: dict[str, Any], own: Iterable[str], *, path: str, fresh: tuple[str, ...]) -> None:
     changed = [each if isinstance(each, str) else str(each[0]) for each in told["mismatched_keys"]]
-    names = {"missing": told["missing_keys"], "of another shape": changed}
+    known = {_NUMBER.sub("0", each) for each in own}
+    beyond = [each for each in told["unexpected_keys"] if _NUMBER.sub("0", each) in known]
+    names = {
+        "missing": told["missing_keys"],
+        "of another shape": changed,
+        "of layers that config.json does not have": beyond,
+    }
     wrong = {
         what: sorted(each for each in found if not each.startswith(fresh)) for what, found in names.items()
     }

@@ -10,6 +10,7 @@ import torch
 
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.config.given_path import RUN, path_text
+from trimtab.config.pretrained.place import refuse_unknown_name, where_it_is
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import PretrainedTokenizer
 from trimtab.config.transformers_model import TransformersModel
@@ -21,7 +22,7 @@ from trimtab.decode.given_texts import checked_texts
 from trimtab.device import choose_device
 from trimtab.errors import input_error
 from trimtab.inference.adapter_folder import RECIPE, put_adapter, recipe_of_adapter
-from trimtab.inference.load import check_tokenizers, with_base
+from trimtab.inference.load import check_tokenizers, refuse_gone, with_base
 from trimtab.inference.pretrained import is_pretrained
 from trimtab.inference.ready import prepare_for_inference
 from trimtab.model.lora import add_lora, begin_adapter
@@ -107,9 +108,11 @@ def load_classifier(
     Raises InputError if there is no such run or checkpoint, it is no classifier, the checkpoint is damaged, or
     recipe, tokenizer or labels are not those that it was trained with; and where an adapter belongs to other weights.
     """
+    spec = path_text(spec, name="run", allowed=RUN)
     if adapter is not None:
-        return _adapted(Path(path_text(spec, name="run", allowed=RUN)), Path(adapter), device=device)
-    return _of_run(path_text(spec, name="run", allowed=RUN), device=device)
+        refuse_unknown_name(spec, wanted="the pretrained encoder: a folder, or OWNER/NAME that is downloaded")
+        return _adapted(where_it_is(spec, folder=Path.cwd()), Path(adapter), device=device)
+    return _of_run(spec, device=device)
 
 
 def _of_run(spec: str, *, device: str | None, base: Path | None = None) -> Classifier:
@@ -124,6 +127,7 @@ def _of_run(spec: str, *, device: str | None, base: Path | None = None) -> Class
         assert isinstance(recipe.model, TransformersModel), "other kinds are refused with the recipe"
         assert isinstance(model, ModuleClassifier), "that is what such a recipe describes"
         add_lora(model, recipe.adapter, seed=recipe.seed, device=choose_device(device))
+        refuse_gone(recipe.model.path, run=run.folder, key="model.path")
         model.fill(recipe.model.path, sha256=recipe.model.sha256)
         begin_adapter(model)
     run.load_weights(model)

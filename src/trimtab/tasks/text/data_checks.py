@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from trimtab.data.corpus import Corpus
 from trimtab.data.corpus_findings import ListedPairs, corpus_findings, lines_with_zeros
+from trimtab.data.id_filter import what_keeps_more
 from trimtab.data.shared_passages import documents_in_training
 from trimtab.data.tags import untagged_sets
 from trimtab.data.valid_set import ValidSet
@@ -31,7 +32,10 @@ def data_checks(parts: Checked) -> Iterator[Finding]:
 def example_checks(parts: Checked) -> Iterator[Finding]:
     """What the vocabularies, the first examples and the references show."""
     yield from unknown_pieces(parts)
-    yield from dropped_examples(parts, fix=ways_to_keep(one_row=parts.examples.kind.one_row))
+    reasons = {example.reason for example in parts.datasets.sample.dropped}
+    yield from dropped_examples(
+        parts, fix=what_keeps_more(reasons, shares_length=parts.examples.kind.one_row)
+    )
     yield from blank_references(parts)
     yield from symbols_are_apart(parts)
     yield from text_comes_back(parts)
@@ -58,12 +62,6 @@ def unknown_pieces(parts: Checked) -> Iterator[Finding]:
                 severity="error" if share > UNKNOWN_ERROR else "warning",
                 fix=f"set {side.key}.byte_fallback: true, or train the tokenizer on this text",
             )
-
-
-def ways_to_keep(*, one_row: bool) -> str:
-    """What keeps more examples of a task on pairs."""
-    shared = ", which source and target share" if one_row else ""
-    return f"loosen data.transforms or raise data.max_tokens{shared}; `trimtab data inspect` shows examples"
 
 
 def blank_references(parts: Checked) -> Iterator[Finding]:
