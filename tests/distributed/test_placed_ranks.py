@@ -102,7 +102,7 @@ class First(TorchRanks):
     def gather(self, content):
         return [content, {"b": [[3], "float32"], "c": [[2], "bfloat16"]}]
 
-    def meeting(self, *, on):
+    def collective(self, *, on):
         return nullcontext()
 
 
