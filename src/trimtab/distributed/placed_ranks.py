@@ -14,8 +14,8 @@ from trimtab.distributed.torch_ranks import LONGEST_CALL, TorchRanks, in_buckets
 
 
 @dataclass(frozen=True, slots=True)
-class HeldTogether:
-    """Weights of one component that the same ranks train."""
+class ReplicatedWeights:
+    """Weights of one component that the same ranks train, each with a replica."""
 
     component: str
     holders: tuple[int, ...]
@@ -35,7 +35,7 @@ class PlacedRanks:
     def __init__(
         self,
         ranks: TorchRanks,
-        held: Sequence[HeldTogether],
+        held: Sequence[ReplicatedWeights],
         *,
         placement: Sequence[Mapping[str, float]] = (),
         about: str = "",
@@ -185,5 +185,5 @@ class PlacedRanks:
         return None if weight is None else self.first_holder[weight]
 
 
-def _gradients(held: HeldTogether) -> list[Tensor]:
+def _gradients(held: ReplicatedWeights) -> list[Tensor]:
     return [weight.grad for weight in held.weights.values() if weight.grad is not None]
