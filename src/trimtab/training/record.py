@@ -91,7 +91,7 @@ class Recorder:
             fingerprints=fingerprints,
             findings=self.findings,
             is_on=parts.recipe.checkpoint.write,
-            divided=parts.sharding or parts.placed,
+            sharding=parts.sharding or parts.placed,
         )
         self.pending: list[Pending] = []
         self.stopwatch = Stopwatch()
