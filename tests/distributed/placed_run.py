@@ -14,7 +14,7 @@ from tests.forking import ended, forked
 from tests.unchecked import model_unchecked
 from trimtab import launch
 from trimtab.distributed import ONE_RANK
-from trimtab.distributed.placed_ranks import ReplicatedWeights, PlacedRanks
+from trimtab.distributed.placed_ranks import PlacedRanks, ReplicatedWeights
 from trimtab.training.checkpointer import Checkpointer
 
 FIRST_STEPS, STEPS = 3, 5

@@ -18,7 +18,7 @@ from tests.distributed.test_torch_ranks import free_port
 from tests.modular_run import modular_recipe
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.resolve import resolve_checkpoint
-from trimtab.distributed.placed_ranks import ReplicatedWeights, PlacedRanks
+from trimtab.distributed.placed_ranks import PlacedRanks, ReplicatedWeights
 from trimtab.distributed.torch_ranks import TorchRanks
 
 SIZES = (2, 3)

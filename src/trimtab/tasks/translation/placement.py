@@ -8,7 +8,7 @@ from trimtab.config.freezing import FrozenUntil, stages_of
 from trimtab.config.parallel import ByDirection
 from trimtab.config.run import Recipe
 from trimtab.distributed import Ranks
-from trimtab.distributed.placed_ranks import ReplicatedWeights, PlacedRanks
+from trimtab.distributed.placed_ranks import PlacedRanks, ReplicatedWeights
 from trimtab.errors import input_error
 from trimtab.fit.modular_tasks import instance_of
 from trimtab.fit.place_tasks import place_tasks
