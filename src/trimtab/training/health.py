@@ -152,7 +152,7 @@ class HealthCheck:
             found["context_use"] = self.inside.context
             found["distinct_by_depth"] = self.inside.activations.distinct
             found["gradient_rms"] = self.inside.gradients
-            found["attention_by_token"] = self.inside.sinks
+            found["attention_by_token"] = self.inside.attention_by_token
             found["attention_on_source"] = self.inside.source_parts
         found["unseen_tokens"] = self.unseen.shares()
         found["encoder_mix"] = mix_weights(self.model)
