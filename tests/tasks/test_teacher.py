@@ -57,7 +57,7 @@ def test_the_distance_is_added_once_for_each_target_and_falls_by_its_gradient(di
         loss(model, PACK).objective.backward()
         optimizer.step()
     assert all(each.grad is None for each in teacher.parameters())
-    after = loss.teacher.added(found, model(PACK), PACK, labels=PACK.labels, training=True)
+    after = loss.teacher.add_distance(found, model(PACK), PACK, labels=PACK.labels, training=True)
     assert float(after.objective - found.objective) / 3.0 < 0.95 * first
 
 

@@ -28,7 +28,7 @@ class Teacher:
         same = width == dim
         self.projection = None if same else projection(width, dim, seed=0).to(device)
 
-    def added(
+    def add_distance(
         self,
         found: LossOutput,
         hidden: Float[Tensor, "targets dim"],
