@@ -12,7 +12,16 @@ from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import Float, Int, TypeCheckError
 from torch import Tensor
 
-from tests.checked_calls import EVERY, FIRST, ROUND, begin_test, decorated, parts_of, quickly_checked
+from tests.checked_calls import (
+    EVERY,
+    FIRST,
+    ROUND,
+    begin_test,
+    decorated,
+    own_code,
+    parts_of,
+    quickly_checked,
+)
 from tests.for_each import for_each
 from tests.small_run import small_parts
 from trimtab.tasks.text.probing import size
@@ -140,6 +149,14 @@ def test_a_function_has_its_own_code_between_checks_and_is_checked_again_with_wr
     assert [is_refused(), is_refused()] == [True, False]
     begin_test()
     assert is_refused()
+
+
+def test_another_process_is_given_functions_with_their_own_code():
+    begin_test()
+    with own_code():
+        assert lengths("ab") == 2
+    with pytest.raises(BeartypeCallHintViolation):
+        lengths("ab")
 
 
 def test_a_function_looks_as_if_it_had_no_checks():
