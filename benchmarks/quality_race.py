@@ -23,6 +23,7 @@ from record import Record
 from timed_run import RECIPE, data_in
 
 import trimtab.launch
+import trimtab.training.prepare
 from trimtab.config.load import load_recipe
 from trimtab.inference import load_model
 from trimtab.units import Duration
@@ -116,7 +117,7 @@ class by_the_clock:
 
     def __init__(self, clock, seconds):
         self.clock, self.seconds = clock, seconds
-        self.build, self.preflight = trimtab.launch.build, trimtab.launch.run_preflight
+        self.build, self.preflight = trimtab.training.prepare.build, trimtab.launch.run_preflight
 
     def __enter__(self):
         def build(*given, **more):
@@ -131,10 +132,10 @@ class by_the_clock:
             left = max(LEAST_SECONDS, self.seconds - (self.clock.checked - self.clock.opened))
             parts.recipe = parts.recipe.model_copy(update={"length": Duration(left / 60, "minutes")})
 
-        trimtab.launch.build, trimtab.launch.run_preflight = build, preflight
+        trimtab.training.prepare.build, trimtab.launch.run_preflight = build, preflight
 
     def __exit__(self, *_):
-        trimtab.launch.build, trimtab.launch.run_preflight = self.build, self.preflight
+        trimtab.training.prepare.build, trimtab.launch.run_preflight = self.build, self.preflight
 
 
 def scored(args, run, kind):

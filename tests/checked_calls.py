@@ -6,8 +6,10 @@ run cost. What is checked stays the same: every argument and every result, by be
 there are any.
 
 A loop calls the same functions with the same types a thousand times, so in each test the first `FIRST` calls of a
-function are checked, and of the later ones each `EVERY`-th. Checks of a function inside another one, which is defined
-anew at each call, are made only for calls that are checked.
+function are checked, and some of the later ones. A function has other code while its calls are checked, and its own
+afterwards, so that later calls cost nothing. Some pass through a wrapper instead: generators, and functions that use a
+variable of another one or call `super`. Of these, each `EVERY`-th call is checked, and after `ROUND` such checks the
+next call of every function is.
 """
 
 import builtins
@@ -17,8 +19,9 @@ import inspect
 import re
 from abc import ABCMeta
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from enum import EnumType
-from types import CodeType, UnionType
+from types import CodeType, FunctionType, UnionType
 from typing import (
     Annotated,
     Any,
@@ -39,7 +42,7 @@ from beartype.door import is_bearable
 from beartype.roar import BeartypeException
 
 IN_A_SCOPE = jaxtyping.jaxtyped
-FIRST, EVERY = 2, 50
+FIRST, EVERY, ROUND = 2, 50, 20
 UNLIKE_OTHERS = (
     inspect.CO_VARARGS
     | inspect.CO_VARKEYWORDS
@@ -48,15 +51,24 @@ UNLIKE_OTHERS = (
     | inspect.CO_ASYNC_GENERATOR
 )
 """Marks of functions whose annotations say something else than what is passed and returned."""
+GENERATES = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 NO_TEST = (str, ForwardRef, TypeVar, ParamSpec)
 NEVER = (NoReturn, Never, Self)
 """Parts of annotations that mean something in a function only."""
 PLAIN_CLASSES = (type, ABCMeta, EnumType)
 _test = 0
+_later = 0
+"""How many later calls this test has checked."""
+_checkers: list[Callable[..., Any]] = []
+"""What calls each function whose code is exchanged, by the number in that code."""
+_exchanged: list[tuple[FunctionType, CodeType]] = []
+"""These functions, with the code of their own."""
 _calls: dict[CodeType, list[int]] = {}
 """For the code of each function: the test that called it last, and how often that test has."""
 _passing_on: list[Callable[[], None]] = []
-"""What ends this for each function that passes its calls on."""
+"""What ends this for each wrapper that passes calls on."""
+_with_own_code: list[Callable[[], None]] = []
+"""What ends this for each function that has its own code again."""
 
 
 def install() -> None:
@@ -66,11 +78,17 @@ def install() -> None:
 
 def begin_test() -> None:
     """From now on calls are counted anew."""
-    global _test
-    _test += 1
-    for begin_anew in _passing_on:
-        begin_anew()
-    _passing_on.clear()
+    global _test, _later
+    _test, _later = _test + 1, 0
+    end_all(_passing_on)
+    end_all(_with_own_code)
+
+
+def end_all(ends: list[Callable[[], None]]) -> None:
+    """Calls them all, and forgets them."""
+    for end in ends:
+        end()
+    ends.clear()
 
 
 def checked(*, typechecker: Any) -> Callable[[Any], Any]:
@@ -90,7 +108,82 @@ def decorated(each: Any) -> Any:
         return type(each)(decorated(each.__func__))
     if isinstance(each, property):
         return property(*(part and decorated(part) for part in (each.fget, each.fset, each.fdel)))
-    return sampled(each)
+    code = getattr(each, "__code__", None)
+    if code is None or code.co_freevars or code.co_flags & GENERATES or "<locals>" in each.__qualname__:
+        return sampled(each)
+    return exchanged(each)
+
+
+def exchanged(each: FunctionType) -> FunctionType:
+    """The function itself, with code that checks in the place of its own as long as its calls are to be checked."""
+    own, count = each.__code__, [0, 0]
+    plain = FunctionType(own, each.__globals__, each.__name__, each.__defaults__)
+    plain.__kwdefaults__, plain.__qualname__ = each.__kwdefaults__, each.__qualname__
+    functools.update_wrapper(plain, each)
+    del plain.__wrapped__
+    each.__wrapped__ = plain  # with the signature, for whoever asks for it
+    with_checks: Callable[..., Any] | None = None
+
+    def check(*args: Any, **kwargs: Any) -> Any:
+        nonlocal with_checks
+        if is_compiling():  # Dynamo can't follow the compilation of a check
+            return plain(*args, **kwargs)
+        if count[0] != _test:
+            count[:] = _test, 0
+        count[1] += 1
+        if count[1] >= FIRST and each.__code__ is checking:
+            each.__code__ = own
+            _with_own_code.append(begin_anew)
+        if with_checks is None:
+            with_checks = always_checked(plain)
+        return with_checks(*args, **kwargs)
+
+    def begin_anew() -> None:
+        each.__code__ = checking
+
+    from torch.compiler import is_compiling  # late: the process that hands tests to others needs no torch
+
+    checking = checking_code(own, number=len(_checkers))
+    _checkers.append(check)
+    _exchanged.append((each, own))
+    begin_anew()
+    return each
+
+
+@contextmanager
+def own_code() -> Iterator[None]:
+    """All functions have their own code inside, as another process needs it that has no checkers."""
+    checking = [(each, own, code) for each, own in _exchanged if (code := each.__code__) is not own]
+    for each, own, _ in checking:
+        each.__code__ = own
+    passing = [*_with_own_code]
+    _with_own_code.clear()  # a wrapper in that process would exchange their code again
+    try:
+        yield
+    finally:
+        _with_own_code.extend(passing)
+        for each, _, code in checking:
+            each.__code__ = code
+
+
+def checking_code(own: CodeType, *, number: int) -> CodeType:
+    """Code in place of `own` that calls the checker of this number."""
+    code = _call_checker.__code__
+    numbered = tuple(number if each == 987_654_321 else each for each in code.co_consts)
+    named = {"co_name": own.co_name, "co_qualname": own.co_qualname, "co_filename": own.co_filename}
+    return code.replace(co_consts=numbered, co_firstlineno=own.co_firstlineno, **named)
+
+
+def _call_checker(*args: Any, **kwargs: Any) -> Any:
+    return __checker__(987_654_321)(*args, **kwargs)
+
+
+def checker(number: int) -> Callable[..., Any]:
+    """The checker of this number, which functions of all modules find under a name of `builtins`."""
+    return _checkers[number]
+
+
+builtins.__checker__ = checker
 
 
 def sampled(each: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,6 +203,7 @@ def sampled(each: Callable[..., Any]) -> Callable[..., Any]:
         return counted()(*args, **kwargs)
 
     def counted() -> Callable[..., Any]:
+        global _later
         nonlocal left, with_checks
         if is_compiling():  # Dynamo can't follow the compilation of a check
             return each
@@ -118,6 +212,10 @@ def sampled(each: Callable[..., Any]) -> Callable[..., Any]:
         count[1] += 1
         if count[1] > FIRST and count[1] % EVERY:
             return each
+        if count[1] > FIRST:
+            _later += 1
+            if not _later % ROUND:
+                end_all(_with_own_code)
         if count[1] >= FIRST:
             left = EVERY - 1 - count[1] % EVERY
             count[1] += left

@@ -28,6 +28,7 @@ from typing import BinaryIO
 
 import cloudpickle
 
+from tests.checked_calls import own_code
 from tests.one_thread import ONE_THREAD
 from tests.shared_folder import locked
 
@@ -129,7 +130,8 @@ def start_child(
     """
     sys.stdout.flush()
     sys.stderr.flush()
-    task = _Task(cloudpickle.dumps(work), dict(os.environ), os.getcwd())
+    with own_code():
+        task = _Task(cloudpickle.dumps(work), dict(os.environ), os.getcwd())
     status, alive = server().connect_to_new_process([*standard, *descriptors])
     with open(alive, "wb", closefd=False) as pipe:
         pipe.write(pickle.dumps({}))  # no preparation: the script of the test runs nowhere else

@@ -124,7 +124,28 @@ def recipe(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def exported_run(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def few_samples() -> Iterator[None]:
+    """Exports are compared on 40 samples instead of 200, which took most of the time of an export here; a test that is
+    about all of them asks for `all_samples`."""
+    from trimtab.export import samples  # late: tests of the light half need no torch
+
+    with pytest.MonkeyPatch.context() as patch:
+        for function in (samples.gate_lines, samples.gate_texts):
+            patch.setitem(function.__kwdefaults__, "count", 40)
+        yield
+
+
+@pytest.fixture
+def all_samples(few_samples: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exports are compared on as many samples as those of users."""
+    from trimtab.export import samples
+
+    for function in (samples.gate_lines, samples.gate_texts):
+        monkeypatch.setitem(function.__kwdefaults__, "count", samples.SAMPLES)
+
+
+@pytest.fixture(scope="session")
+def exported_run(few_samples: None, trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The last checkpoint of `trained_run` in the form of transformers; copy it before you change anything in it."""
     from trimtab.exporting import export_model
 
@@ -135,7 +156,7 @@ def exported_run(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="session")
-def onnx_run(trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def onnx_run(few_samples: None, trained_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same checkpoint in the form of ONNX; copy it before you change anything in it."""
     from trimtab.exporting import export_model
 
@@ -152,7 +173,7 @@ def text_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def exported_text(text_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def exported_text(few_samples: None, text_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same model in the form of transformers; copy it before you change anything in it."""
     from trimtab.exporting import export_model
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -110,4 +111,4 @@ def _put(tree: Any, path: list[str], value: Any) -> None:
     if value is None:
         tree.pop(last, None)
     else:
-        tree[last] = value
+        tree[last] = deepcopy(value)  # a later key may change it, and other tests have the same one

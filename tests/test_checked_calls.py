@@ -1,3 +1,4 @@
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,16 @@ from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import Float, Int, TypeCheckError
 from torch import Tensor
 
-from tests.checked_calls import EVERY, FIRST, begin_test, decorated, parts_of, quickly_checked
+from tests.checked_calls import (
+    EVERY,
+    FIRST,
+    ROUND,
+    begin_test,
+    decorated,
+    own_code,
+    parts_of,
+    quickly_checked,
+)
 from tests.for_each import for_each
 from tests.small_run import small_parts
 from trimtab.tasks.text.probing import size
@@ -118,6 +128,41 @@ def test_of_many_calls_the_first_are_checked_and_some_of_the_later_ones_in_every
     assert sum(once[FIRST:]) == 3
     begin_test()
     assert refused() == once
+
+
+def test_a_function_has_its_own_code_between_checks_and_is_checked_again_with_wrappers_and_in_the_next_test():
+    @decorated
+    def wrapped(row: str) -> int:
+        return len(row)
+
+    def is_refused() -> bool:
+        try:
+            lengths("a")
+        except BeartypeCallHintViolation:
+            return True
+        return False
+
+    begin_test()
+    assert [is_refused() for _ in range(FIRST + EVERY)] == [True] * FIRST + [False] * EVERY
+    for _ in range(ROUND * EVERY):
+        wrapped("a")
+    assert [is_refused(), is_refused()] == [True, False]
+    begin_test()
+    assert is_refused()
+
+
+def test_another_process_is_given_functions_with_their_own_code():
+    begin_test()
+    with own_code():
+        assert lengths("ab") == 2
+    with pytest.raises(BeartypeCallHintViolation):
+        lengths("ab")
+
+
+def test_a_function_looks_as_if_it_had_no_checks():
+    assert str(inspect.signature(lengths)) == "(rows: list[str]) -> int"
+    assert "def lengths" in inspect.getsource(lengths)
+    assert lengths.__name__ == lengths.__code__.co_name == "lengths"
 
 
 @for_each(

@@ -26,7 +26,7 @@ from trimtab.export.targets import TARGETS, build_target
 from trimtab.exporting import export_model
 from trimtab.launch import train
 
-pytestmark = pytest.mark.usefixtures("checks_of_data_only")
+pytestmark = pytest.mark.usefixtures("checks_of_data_only", "few_samples")
 
 AFTER = {"norm_position": "after"}
 SEPARATE = {
@@ -89,7 +89,7 @@ REFUSED = {
 
 @pytest.mark.quick("norm after, two vocabularies")
 @pytest.mark.parametrize("changes", EXACT.values(), ids=EXACT)
-def test_what_the_library_can_express_comes_out_exact(tmp_path, changes):
+def test_what_the_library_can_express_comes_out_exact(tmp_path, changes, all_samples):
     run = trained(tmp_path, **changes)
     if "data.source_tokenizer" in " ".join(changes) and older_than(SEARCHES_TWO_VOCABULARIES):
         with pytest.raises(InputError, match="transformers searches only"):
@@ -124,7 +124,7 @@ def test_what_it_cannot_is_refused_with_every_key_before_anything_is_written(tmp
 
 
 @pytest.mark.slow
-def test_two_hundred_lines_of_real_text_are_read_scored_and_written_alike(tmp_path):
+def test_two_hundred_lines_of_real_text_are_read_scored_and_written_alike(tmp_path, all_samples):
     changes = {
         "data.tokenizer.vocabulary_size": 700,
         "data.tokenizer.byte_fallback": True,

@@ -21,6 +21,7 @@ from trimtab.fit.ask import Subject, answer_on
 from trimtab.fit.gpus import find_gpu
 from trimtab.launch import RunResult, smoke, train
 from trimtab.step.take_step import take_step
+from trimtab.training import prepare
 from trimtab.training.preflight import every_check
 from trimtab.types import TrainState
 
@@ -93,15 +94,6 @@ def test_without_a_run_there_is_nothing_to_resume(recipe, tmp_path):
         train(recipe, out=tmp_path / "nowhere", resume=True)
     assert caught.value.exit_code == 3
     assert not (tmp_path / "nowhere").exists()
-
-
-@pytest.mark.slow
-def test_a_damaged_tokenizer_is_named(recipe, tmp_path):
-    run = train(recipe, out=tmp_path / "run").run
-    model = run / "tokenizer" / "sentencepiece.model"
-    model.write_bytes(model.read_bytes()[:-100])
-    with pytest.raises(InputError, match=r"sentencepiece\.model"):
-        train(recipe, out=run, resume=True)
 
 
 @pytest.mark.slow
@@ -185,22 +177,6 @@ def test_the_folder_is_free_again_afterwards(recipe, tmp_path):
     RunFolder.open(tmp_path / "run").close()
 
 
-@pytest.mark.parametrize(
-    "error",
-    [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 99 bytes\nmore")],
-)
-def test_a_model_that_does_not_fit_into_memory_is_told_with_its_sizes(tmp_path, monkeypatch, error):
-    def build(*_, **__):
-        raise error
-
-    monkeypatch.setattr(launch, "build", build)
-    with pytest.raises(
-        RunFailed, match=r"the model does not fit into memory: .*\n.*dim 32, .*\n.*preset: small"
-    ) as told:
-        train(small_recipe(tmp_path, **SHORT), out=tmp_path / "run")
-    assert "more\n" not in str(told.value)
-
-
 FEW = {"data.tokenizer": {"byte_fallback": False}}
 
 
@@ -242,7 +218,7 @@ def test_one_of_several_processes_refuses_to_train_alone(tmp_path, monkeypatch):
 @pytest.mark.quick("True")
 @pytest.mark.parametrize("fails", [False, True])
 def test_recordings_of_steps_end_with_the_run_whether_or_not_it_fails(tmp_path, monkeypatch, fails):
-    build, closed = launch.built, []
+    build, closed = prepare.built, []
 
     class Graphs:
         def take_step(self, *given, **rest):
@@ -258,7 +234,7 @@ def test_recordings_of_steps_end_with_the_run_whether_or_not_it_fails(tmp_path, 
         parts.stepper.graphs = Graphs()
         return parts
 
-    monkeypatch.setattr(launch, "built", with_graphs)
+    monkeypatch.setattr(prepare, "built", with_graphs)
     with pytest.raises(RunFailed, match="no step") if fails else nullcontext():
         train(
             small_recipe(tmp_path, **SHORT),

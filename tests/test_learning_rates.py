@@ -10,7 +10,6 @@ from tests.language_run import language_parts
 from tests.small_run import small_parts
 from tests.streams import pack_of
 from tests.text_run import text_recipe
-from trimtab import launch
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.resolve import resolve_checkpoint
 from trimtab.config.decoder_model import DecoderModel
@@ -21,6 +20,7 @@ from trimtab.launch import train
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.roles import role_of
 from trimtab.step.optimizer.build import build_optimizer
+from trimtab.training import prepare
 from trimtab.training.preflight import preflight
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
@@ -166,12 +166,12 @@ def test_a_run_that_is_older_than_the_setting_goes_on(tmp_path, monkeypatch):
     """As if the checkpoint had been taken before there were multipliers."""
     recipe = real_text_recipe(tmp_path, **TEXT)
     train(recipe, out=tmp_path / "run", overrides=["length=6 steps"])
-    whole = launch.check_fingerprints
+    whole = prepare.check_fingerprints
 
     def of_an_older_version(saved, current, **options):
         known = {name: value for name, value in saved.items() if KEY not in name}
         assert len(known) == len(saved) - 7
         whole(known, current, **options)
 
-    monkeypatch.setattr(launch, "check_fingerprints", of_an_older_version)
+    monkeypatch.setattr(prepare, "check_fingerprints", of_an_older_version)
     assert train(recipe, out=tmp_path / "run", resume=True).state.step == 12

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.data.id_filter import REFUSED, TOO_LONG, reasons_in_ids, what_keeps_more
+from trimtab.data.id_filter import REFUSED, TOO_LONG, fix_for_dropped, reasons_in_ids
 from trimtab.data.transforms.apply import EMPTY_TARGET
 from trimtab.types import Ragged
 
@@ -40,9 +40,9 @@ def test_one_number_of_tags_may_stand_for_all_rows():
 
 
 def test_what_to_change_follows_from_the_reasons():
-    assert "max_tokens, which source and target share" in what_keeps_more([TOO_LONG], shares_length=True)
-    refused, empty = what_keeps_more([REFUSED]), what_keeps_more([EMPTY_TARGET])
+    assert "max_tokens, which source and target share" in fix_for_dropped([TOO_LONG], shares_length=True)
+    refused, empty = fix_for_dropped([REFUSED]), fix_for_dropped([EMPTY_TARGET])
     assert "chat template" in refused
     assert "assistant" in empty
     assert not any("max_tokens" in each for each in (refused, empty))
-    assert "max_tokens" in what_keeps_more([REFUSED, EMPTY_TARGET, "repeated"])
+    assert "max_tokens" in fix_for_dropped([REFUSED, EMPTY_TARGET, "repeated"])

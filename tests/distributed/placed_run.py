@@ -14,7 +14,7 @@ from tests.forking import ended, forked
 from tests.unchecked import model_unchecked
 from trimtab import launch
 from trimtab.distributed import ONE_RANK
-from trimtab.distributed.placed_ranks import HeldTogether, PlacedRanks
+from trimtab.distributed.placed_ranks import PlacedRanks, ReplicatedWeights
 from trimtab.training.checkpointer import Checkpointer
 
 FIRST_STEPS, STEPS = 3, 5
@@ -65,7 +65,10 @@ def late_holder(folder, ranks):
     """What the third rank sees of a sum between the first two, of which the first comes only once the third is
     through."""
     shared, own = nn.Parameter(torch.zeros(3)), nn.Parameter(torch.zeros(2))
-    held = [HeldTogether("shared", (0, 1), {"shared": shared}), HeldTogether("own", (2,), {"own": own})]
+    held = [
+        ReplicatedWeights("shared", (0, 1), {"shared": shared}),
+        ReplicatedWeights("own", (2,), {"own": own}),
+    ]
     placed = PlacedRanks(ranks, held)
     through = folder / "through"
     if ranks.rank == 0:

@@ -18,7 +18,7 @@ from tests.distributed.test_torch_ranks import free_port
 from tests.modular_run import modular_recipe
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.resolve import resolve_checkpoint
-from trimtab.distributed.placed_ranks import HeldTogether, PlacedRanks
+from trimtab.distributed.placed_ranks import PlacedRanks, ReplicatedWeights
 from trimtab.distributed.torch_ranks import TorchRanks
 
 SIZES = (2, 3)
@@ -102,15 +102,15 @@ class First(TorchRanks):
     def gather(self, content):
         return [content, {"b": [[3], "float32"], "c": [[2], "bfloat16"]}]
 
-    def meeting(self, *, on):
+    def collective(self, *, on):
         return nullcontext()
 
 
 def test_rank_0_holds_one_received_tensor_at_a_time_on_its_device(monkeypatch):
     weights = {name: nn.Parameter(torch.zeros(size)) for name, size in (("a", 2), ("b", 3), ("c", 2))}
     held = [
-        HeldTogether("one", (0,), {"a": weights["a"]}),
-        HeldTogether("two", (1,), {name: weights[name] for name in "bc"}),
+        ReplicatedWeights("one", (0,), {"a": weights["a"]}),
+        ReplicatedWeights("two", (1,), {name: weights[name] for name in "bc"}),
     ]
     received = []
 

@@ -50,7 +50,7 @@ def test_a_dict_is_a_store():
 
 
 def test_nothing_is_told_while_all_go_on(watch, told):
-    with watch.meeting():
+    with watch.collective():
         watch.look()
     assert told == []
     assert watch.store.values["calls/0"] == b"1"
@@ -111,7 +111,7 @@ def test_a_zombie_is_dead():
 
 def test_a_rank_that_does_not_come_is_named_after_the_timeout_and_no_other(watch, told):
     watch.store.set("calls/1", "1")
-    with watch.meeting():
+    with watch.collective():
         watch.since -= 4
         watch.look()
         assert told == []
@@ -123,7 +123,7 @@ def test_a_rank_that_does_not_come_is_named_after_the_timeout_and_no_other(watch
 
 
 def test_work_that_may_take_any_time_is_waited_for(watch, told):
-    with watch.meeting(patient=True):
+    with watch.collective(patient=True):
         watch.since -= 1000
         watch.look()
     assert told == []
@@ -148,20 +148,20 @@ def test_a_broken_connection_is_blamed_on_the_rank_that_failed_and_not_on_one_th
     watch.failed_by = Watch(watch.store, rank=1, world_size=3, timeout_seconds=5.0)
     Watch(watch.store, rank=2, world_size=3, timeout_seconds=5.0).failed("rank 1 died", code=99)
     watch.failed_by.failed("no such file: dev.en", code=2)
-    with pytest.raises(RankLost) as lost, watch.meeting():
+    with pytest.raises(RankLost) as lost, watch.collective():
         raise RuntimeError("Connection closed by peer")
     assert str(lost.value) == "rank 1 (here) has stopped: no such file: dev.en"
 
 
 def test_a_broken_connection_that_nobody_explains_is_told_as_it_came(watch, monkeypatch):
     monkeypatch.setattr(watching, "LOOK_FOR_SECONDS", 0.0)
-    with pytest.raises(RankLost, match="Connection reset") as lost, watch.meeting():
+    with pytest.raises(RankLost, match="Connection reset") as lost, watch.collective():
         raise RuntimeError("Connection reset\nframe #1")
     assert "frame" not in str(lost.value)
 
 
 def test_other_errors_pass(watch):
-    with pytest.raises(KeyError), watch.meeting():
+    with pytest.raises(KeyError), watch.collective():
         raise KeyError("x")
 
 

@@ -10,6 +10,8 @@ from trimtab.errors import InputError
 from trimtab.export.samples import between_symbols, gate_lines, origins
 from trimtab.inference import load_model
 
+pytestmark = pytest.mark.usefixtures("all_samples")
+
 
 @pytest.fixture
 def model(trained_run):

@@ -28,7 +28,7 @@ def test_the_folder_is_a_model_of_the_library_and_says_how_it_was_proven(text_ru
     proof = json.loads((exported_text / "trimtab" / "gate.json").read_text())
     assert proof["passed"]
     assert proof["worst_logit"] < 1e-4
-    assert proof["texts"] > 50
+    assert proof["texts"] == 40
     card = (exported_text / "README.md").read_text()
     assert "of validation set" in card
     assert "LlamaForCausalLM" in card

@@ -14,7 +14,7 @@ def test_layers_and_tensors_have_bars_and_what_is_out_of_range_is_marked(tmp_pat
 
 def test_each_probe_of_the_newest_look_has_a_table(tmp_path):
     health = [
-        {"step": 100, "context_use": {"loss_with_other_source": 0.1}, "untouched_rows": {"source": 0.5}},
+        {"step": 100, "context_use": {"loss_with_other_source": 0.1}, "unseen_tokens": {"source": 0.5}},
         {
             "step": 200,
             "context_use": {"loss_with_other_source": 0.7},
@@ -26,7 +26,7 @@ def test_each_probe_of_the_newest_look_has_a_table(tmp_path):
     assert steps == {
         "Tokens with most attention": (200, [("source: </s>", 0.9)]),
         "Use of context": (200, [("loss_with_other_source", 0.7)]),
-        "Rows of embeddings that nothing has read": (100, [("source", 0.5)]),
+        "Unseen tokens": (100, [("source", 0.5)]),
     }
 
 

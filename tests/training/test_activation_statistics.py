@@ -50,7 +50,7 @@ def test_one_pack_of_a_set_is_looked_at_however_many_there_are(tmp_path, budget)
     assert inside.findings == []
     assert set(inside.context) == {"loss_with_other_source"}
     assert inside.gradients.keys() == dict(parts.model.named_parameters()).keys()
-    assert {name.partition(":")[0] for name in inside.sinks} <= {"encoder", "decoder", "source"}
+    assert {name.partition(":")[0] for name in inside.attention_by_token} <= {"encoder", "decoder", "source"}
     assert all(0 < each <= 1 for each in inside.activations.distinct.values())
     assert all(each.grad is None for each in parts.model.parameters())
 

@@ -58,7 +58,7 @@ def test_a_gpu_without_room_ends_no_run(monkeypatch):
     model = build().eval()
     monkeypatch.setattr(probe, "mean_loss", full)
     assert gradient_flow(model, PACK) == {}
-    monkeypatch.setattr(probe, "has_room", lambda needed, device: False)
+    monkeypatch.setattr(probe, "has_free_memory", lambda needed, device: False)
     monkeypatch.setattr(probe, "mean_loss", None)
     assert gradient_flow(model, PACK) == {}
 

@@ -15,7 +15,7 @@ from trimtab.config.modular_model import ModularModel
 from trimtab.training import stopwatch
 from trimtab.training.record import Pending, rows_of
 from trimtab.types import StepReport, TrainState
-from trimtab.watch.untouched_rows import BOTH
+from trimtab.watch.unseen_tokens import BOTH
 
 KEYS = {"step", "updates", "loss", "objective", "grad_norm", "clipped", "skipped", "learning_rate"}
 KEYS |= {"target_tokens", "tokens", "tokens_per_second", "seconds", "micro_batches", "fill", "epoch"}
@@ -125,11 +125,11 @@ def test_what_no_rank_has_read_is_counted_by_the_step_and_not_by_the_part_of_a_r
     window, packs = next(line.parts.stream.host_batches(0))
     assert len(packs) == 2
     line.recorder.after(TrainState(), window, packs[:1], report(loss=1.0, skipped=0.0))
-    (read,) = line.recorder.health.untouched.read.values()
-    assert set(read.nonzero()[0]) == {*window.source.values, *window.target.values}
+    (seen,) = line.recorder.health.unseen.seen.values()
+    assert set(seen.nonzero()[0]) == {*window.source.values, *window.target.values}
 
 
-def test_tables_of_single_languages_have_no_untouched_rows(tmp_path):
+def test_tables_of_single_languages_have_no_unseen_tokens(tmp_path):
     parts = small_parts(tmp_path)
     for embeddings, sides in (("shared", {BOTH}), ("language", set())):
         model = ModularModel(**MODEL, embeddings=embeddings)

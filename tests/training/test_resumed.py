@@ -9,7 +9,6 @@ from tests.config.test_corpora import WRITTEN
 from tests.short_run import SHORT, log, model_sha, newest_state
 from tests.small_run import small_recipe
 from tests.training.small_line import Told
-from trimtab import launch
 from trimtab.checkpoint.fingerprints import check_fingerprints
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.lock import LOCK
@@ -23,6 +22,7 @@ from trimtab.data.tokenizer import train_tokenizer
 from trimtab.errors import InputError, NothingToResume
 from trimtab.finding import Finding
 from trimtab.launch import train
+from trimtab.training import prepare
 from trimtab.training.findings import Findings
 from trimtab.training.resumed import as_marked_now, as_started, forget, without_paths
 from trimtab.types import TrainState
@@ -105,7 +105,7 @@ def test_a_run_that_is_older_than_some_settings_goes_on(copied_run, monkeypatch)
     """As if the checkpoint had been taken before these settings came."""
     run, recipe = copied_run
     newer = {"recipe.data.temperature", "recipe.model.kv_heads"}
-    whole = launch.check_fingerprints
+    whole = prepare.check_fingerprints
 
     def of_an_older_version(saved, current, **options):
         assert newer <= saved.keys()
@@ -116,7 +116,7 @@ def test_a_run_that_is_older_than_some_settings_goes_on(copied_run, monkeypatch)
         known = {name: value for name, value in saved.items() if name not in newer}
         whole(known | {"recipe.data.train": json.dumps(corpora, sort_keys=True)}, current, **options)
 
-    monkeypatch.setattr(launch, "check_fingerprints", of_an_older_version)
+    monkeypatch.setattr(prepare, "check_fingerprints", of_an_older_version)
     assert train(recipe, out=run, resume=True).state.step == 60
     with pytest.raises(InputError, match=r"data\.temperature has changed since the checkpoint was written"):
         train(recipe, out=run, resume=True, overrides=["data.temperature=5"])

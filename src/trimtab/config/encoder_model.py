@@ -56,14 +56,9 @@ class EncoderModel(ModelSettings):
     norm: Literal["layer", "rms"] = "layer"
     """LayerNorm (arXiv 1607.06450) or RMSNorm (arXiv 1910.07467)."""
     norm_position: NormPosition = "before"
-    """Before each sub-layer, which trains at any depth; after the addition as in the original transformer; `b2t`: after
-    it, with the input of each layer added once more before its last norm (bottom-to-top connection, arXiv 2206.00330,
-    section 4), so that deep models train; `sandwich`: on the input and the output of each sub-layer (arXiv 2105.13290,
-    section 2.4); or `none`, which needs `rezero`. With before, sandwich and none, each stack ends in a norm."""
+    """Where each layer has norms: the choices that `norm_position` of an `encoder_decoder` model has."""
     rezero: bool = False
-    """Scales the output of each sub-layer by a learned scalar that is initialized to zero, so that each layer starts as
-    the identity (ReZero, arXiv 2003.04887, equation 3). With `norm_position: none` the layers have no norms, as in the
-    paper."""
+    """ReZero, which `norm_position: none` needs: see `rezero` of an `encoder_decoder` model."""
     qk_norm: bool = False
     """RMSNorm on the queries and keys of each head, before rotation (arXiv 2302.05442, section 2.1)."""
     activation: Activation = "relu"

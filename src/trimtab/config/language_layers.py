@@ -9,9 +9,10 @@ from trimtab.config.settings import Settings, refused
 
 MOST_LAYERS = 1000
 """Of a component, and of a stack."""
-Of = Literal["source", "target"]
+LanguageSide = Literal["source", "target"]
+"""Whose language a layer follows."""
 Number = Annotated[int, Field(ge=0, strict=True)]
-SPELLED = {"source": "from", "target": "to"}
+PREPOSITIONS = {"source": "from", "target": "to"}
 """How components are named: `shared_from_de` has the layers of sentences in German, `shared_to_de` those of
 translations into it."""
 
@@ -38,7 +39,7 @@ class LayersByLanguage(Settings):
     """Those of decoders."""
 
 
-def expanded(given: Mapping[str, Any]) -> dict[str, Any]:
+def expand_language_layers(given: Mapping[str, Any]) -> dict[str, Any]:
     """The plain values of a modular model with its language-specific layers as components of their own. Values
     that are not valid, such as a component that is not a number, are left to the validation of their own field. Raises
     a validation error for layers that the component does not have, and for more than it has."""
@@ -123,9 +124,9 @@ def _in_stacks(
                 if number is None:
                     places.append((str(reference), -1))
                 elif number in owners:
-                    of, place = owners[number]
-                    part = f"{component}_{SPELLED[of]}_{language[of]}"
-                    own[part] = sum(each == of for each, _ in owners.values())
+                    language_side, place = owners[number]
+                    part = f"{component}_{PREPOSITIONS[language_side]}_{language[language_side]}"
+                    own[part] = sum(each == language_side for each, _ in owners.values())
                     places.append((part, place))
                 else:
                     places.append((component, shared.index(number)))
@@ -142,7 +143,7 @@ def _in_stacks(
     return {**({component: len(shared)} if shared else {}), **kept, **own}
 
 
-def _owners(settings: LanguageLayers, count: int, side: str) -> dict[int, tuple[Of, int]]:
+def _owners(settings: LanguageLayers, count: int, side: str) -> dict[int, tuple[LanguageSide, int]]:
     """For each layer that is not shared: the side whose language it follows, and its index among the layers of that
     side."""
     source, target = (
@@ -150,7 +151,7 @@ def _owners(settings: LanguageLayers, count: int, side: str) -> dict[int, tuple[
     )
     lowest = range(source) if isinstance(source, int) else source
     highest = range(max(0, count - target), count) if isinstance(target, int) else target
-    found: dict[int, tuple[Of, int]] = {}
+    found: dict[int, tuple[LanguageSide, int]] = {}
     both = [*lowest, *highest]
     if (
         target == count + 1
@@ -166,9 +167,9 @@ def _owners(settings: LanguageLayers, count: int, side: str) -> dict[int, tuple[
             allowed=f"together at most {count} different layers, from 0 to {count - 1}",
             fix=f"lower them, or raise `model.{side}_components.{settings.component}`",
         )
-    layers: tuple[tuple[Of, Any], ...] = (("source", lowest), ("target", highest))
-    for of, numbers in layers:
-        found |= {number: (of, place) for place, number in enumerate(sorted(numbers))}
+    layers: tuple[tuple[LanguageSide, Any], ...] = (("source", lowest), ("target", highest))
+    for language_side, numbers in layers:
+        found |= {number: (language_side, place) for place, number in enumerate(sorted(numbers))}
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, cast
 from pydantic import Field, model_validator
 
 from trimtab.config.language_codes import plain_code
-from trimtab.config.language_layers import MOST_LAYERS, LayersByLanguage, expanded
+from trimtab.config.language_layers import MOST_LAYERS, LayersByLanguage, expand_language_layers
 from trimtab.config.model import ENCODER_DECODER_PRESETS, EncoderDecoderModel
 from trimtab.config.presets import filled_from_preset
 from trimtab.config.settings import Settings, refused
@@ -106,7 +106,7 @@ class ModularModel(EncoderDecoderModel):
     def _fill_preset(cls, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
-        given = expanded(cast("Mapping[str, Any]", value))
+        given = expand_language_layers(cast("Mapping[str, Any]", value))
         for side in SIDES:
             key = f"{side}_layers"
             depth = _deepest(given, side)

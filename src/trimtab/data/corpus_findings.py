@@ -10,7 +10,7 @@ from trimtab.data.checks_report import drift_in_words
 from trimtab.data.corpus import Corpus
 from trimtab.data.inspection_report import COPIES
 from trimtab.finding import Finding
-from trimtab.run_findings.preflight import (
+from trimtab.run_findings.data import (
     LINE_OUT_OF_ALL_PROPORTION,
     NUL_IN_TEXT,
     SIDES_APART,

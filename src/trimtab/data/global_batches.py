@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 import numpy as np
 
 from trimtab.data.chunk import Chunk
-from trimtab.data.id_filter import what_keeps_more
+from trimtab.data.id_filter import fix_for_dropped
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.errors import InputError, input_error
 from trimtab.types import DroppedExample, Ragged
@@ -104,7 +104,7 @@ def _nothing_left(reasons: Counter[str], examples: Sequence[DroppedExample]) -> 
         f"data.train: every one of {reasons.total():,} examples in a row was dropped",
         got=", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common())
         + f"; the last one was line {last.line + 1} of corpus {last.corpus + 1}",
-        fix=what_keeps_more(reasons),
+        fix=fix_for_dropped(reasons),
     )
 
 

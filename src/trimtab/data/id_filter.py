@@ -33,7 +33,7 @@ def reasons_in_ids(
     return reasons.tolist()
 
 
-def what_keeps_more(reasons: Collection[str], *, shares_length: bool = False) -> str:
+def fix_for_dropped(reasons: Collection[str], *, shares_length: bool = False) -> str:
     """What to change where examples are dropped for these reasons; `shares_length` where source and target are one
     row."""
     ways: list[str] = []

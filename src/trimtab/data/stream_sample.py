@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trimtab.data.chunk import MakesChunks
-from trimtab.data.id_filter import what_keeps_more
+from trimtab.data.id_filter import fix_for_dropped
 from trimtab.data.stages import Stages
 from trimtab.errors import input_error
 from trimtab.types import DroppedExample, Ragged
@@ -57,6 +57,6 @@ def first_examples(feed: MakesChunks, stages: Stages) -> Sample:
             "data.train: nothing is left to train on",
             got=f"the first {len(sample.dropped)} examples were all dropped: {', '.join(reasons)}",
             allowed="at least one that remains",
-            fix=what_keeps_more(reasons, shares_length=feed.shares_length),
+            fix=fix_for_dropped(reasons, shares_length=feed.shares_length),
         )
     return sample

@@ -8,8 +8,8 @@ from trimtab.data.context import context_of
 from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.errors import input_error
 from trimtab.finding import Finding
+from trimtab.run_findings.data import VALIDATION_SET_WITHOUT_TAGS
 from trimtab.run_findings.evaluations import TAGS_UNLIKE_TRAINING
-from trimtab.run_findings.preflight import VALIDATION_SET_WITHOUT_TAGS
 
 
 def trained_tags(config: DataConfig) -> tuple[str, ...]:

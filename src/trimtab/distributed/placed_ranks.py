@@ -14,8 +14,8 @@ from trimtab.distributed.torch_ranks import LONGEST_CALL, TorchRanks, in_buckets
 
 
 @dataclass(frozen=True, slots=True)
-class HeldTogether:
-    """Weights of one component that the same ranks train."""
+class ReplicatedWeights:
+    """Weights of one component that the same ranks train, each with a replica."""
 
     component: str
     holders: tuple[int, ...]
@@ -35,7 +35,7 @@ class PlacedRanks:
     def __init__(
         self,
         ranks: TorchRanks,
-        held: Sequence[HeldTogether],
+        held: Sequence[ReplicatedWeights],
         *,
         placement: Sequence[Mapping[str, float]] = (),
         about: str = "",
@@ -100,7 +100,7 @@ class PlacedRanks:
         sent: list[tuple[Any, Tensor, list[Tensor]]] = []
         device = next(iter(self.mine[0].weights.values())).device
         squares = torch.zeros(len(self.components), dtype=torch.float64, device=device)
-        with self.meeting(device):
+        with self.collective(device):
             # All reductions are under way before the first is waited for: one with a late rank does not hold up others.
             for each in self.mine:
                 for bucket in in_buckets(_gradients(each)) if len(each.holders) > 1 else ():
@@ -132,7 +132,7 @@ class PlacedRanks:
     def refresh(self) -> None:
         """Brings the weights of every rank up to date; all ranks make this call."""
         device = next(iter(self.mine[0].weights.values())).device
-        with self.meeting(device):
+        with self.collective(device):
             for each in self.held:
                 for weight in each.weights.values() if len(each.holders) < self.world_size else ():
                     dist.broadcast(weight.data, src=each.holders[0])
@@ -150,7 +150,7 @@ class PlacedRanks:
         kept = {name: tensor for name, tensor in tensors.items() if self._source_of(name) in (None, 0)}
         listed = self.gather(mine)
         device = next(iter(self.mine[0].weights.values())).device
-        with self.meeting(device):
+        with self.collective(device):
             for rank, own in enumerate(listed):
                 for name, (shape, dtype) in own.items() if rank and self.rank in (0, rank) else ():
                     if self.rank == rank:
@@ -171,9 +171,9 @@ class PlacedRanks:
         }
 
     @contextmanager
-    def meeting(self, device: torch.device) -> Generator[None]:
-        """One call for the watch, in which some of the ranks meet."""
-        with self.inner.meeting(on=device) or nullcontext():
+    def collective(self, device: torch.device) -> Generator[None]:
+        """One collective call to the watch, though only some of the ranks take part in it."""
+        with self.inner.collective(on=device) or nullcontext():
             yield
 
     def _weight_of(self, name: str) -> str | None:
@@ -185,5 +185,5 @@ class PlacedRanks:
         return None if weight is None else self.first_holder[weight]
 
 
-def _gradients(held: HeldTogether) -> list[Tensor]:
+def _gradients(held: ReplicatedWeights) -> list[Tensor]:
     return [weight.grad for weight in held.weights.values() if weight.grad is not None]

@@ -51,7 +51,7 @@ class TorchRanks:
         the others, so that all have the same bits. On a GPU it may be recorded."""
         for bucket in in_buckets(tensors):
             flat = torch.cat([wide(each).reshape(-1) for each in bucket])
-            with self.meeting(on=flat.device):
+            with self.collective(on=flat.device):
                 dist.all_reduce(flat)
             for mine, summed in zip(bucket, flat.split([each.numel() for each in bucket]), strict=True):
                 mine.copy_(summed.view_as(mine))
@@ -59,7 +59,7 @@ class TorchRanks:
     def sum_ints(self, numbers: Sequence[int], *, patient: bool = False) -> list[int]:
         """Sums on the host, int64."""
         sums = torch.tensor(numbers, dtype=torch.int64)
-        with self.meeting(patient=patient):
+        with self.collective(patient=patient):
             dist.all_reduce(sums)
         return [int(each) for each in sums]
 
@@ -67,7 +67,7 @@ class TorchRanks:
     def broadcast(self, tensors: Sequence[Tensor]) -> None:
         """Copies from rank 0 in place, tensor by tensor."""
         for tensor in tensors:
-            with self.meeting(on=tensor.device):
+            with self.collective(on=tensor.device):
                 dist.broadcast(tensor, src=0)
 
     def gather(self, content: Any) -> list[Any]:
@@ -79,7 +79,7 @@ class TorchRanks:
         padded = torch.zeros(max(sizes), dtype=torch.uint8)
         padded[: len(mine)] = mine
         rows = [torch.empty_like(padded) for _ in sizes]
-        with self.meeting():
+        with self.collective():
             dist.all_gather(rows, padded)
         return [json.loads(bytes(row[:size].tolist())) for row, size in zip(rows, sizes, strict=True)]
 
@@ -87,14 +87,14 @@ class TorchRanks:
         """Waits on the host."""
         self.sum_ints([0])
 
-    def meeting(
+    def collective(
         self, *, on: torch.device | None = None, patient: bool = False
     ) -> AbstractContextManager[None]:
         """A call that all ranks make together, as the watch counts them. On a GPU it only puts work into a queue, and
         is not counted."""
         if self.watch is None or (on is not None and on.type == "cuda"):
             return nullcontext()
-        return self.watch.meeting(patient=patient)
+        return self.watch.collective(patient=patient)
 
 
 @contextmanager
@@ -106,10 +106,10 @@ def launched_ranks(mine: LaunchedRank, *, timeout_seconds: float = 600.0) -> Ite
     RankLost. Raises RunFailed where the ranks do not find each other, InputError where there are fewer GPUs than ranks.
     """
     device = own_device(mine)
-    store = meeting_store(mine, timeout_seconds=timeout_seconds)
+    store = rendezvous_store(mine, timeout_seconds=timeout_seconds)
     watch = Watch(
         dist.PrefixStore(
-            f"trimtab/{mine.restarts}/watch", meeting_store(mine, timeout_seconds, is_client=True)
+            f"trimtab/{mine.restarts}/watch", rendezvous_store(mine, timeout_seconds, is_client=True)
         ),
         rank=mine.rank,
         world_size=mine.world_size,
@@ -136,7 +136,7 @@ def launched_ranks(mine: LaunchedRank, *, timeout_seconds: float = 600.0) -> Ite
         leave()
         raise
     except RuntimeError as error:
-        lost = watch.lost_rank_behind(error)  # in calls of `fully_shard`, which no meeting counts
+        lost = watch.lost_rank_behind(error)  # in calls of `fully_shard`, which are not counted
         watch.failed(str(lost or f"{type(error).__name__}: {error}"), code=lost.exit_code if lost else 1)
         watch.close()
         if lost is None:
@@ -168,7 +168,7 @@ def own_device(mine: LaunchedRank) -> torch.device:
     return torch.device("cuda", mine.local_rank)
 
 
-def meeting_store(mine: LaunchedRank, timeout_seconds: float, *, is_client: bool = False) -> dist.TCPStore:
+def rendezvous_store(mine: LaunchedRank, timeout_seconds: float, *, is_client: bool = False) -> dist.TCPStore:
     """The store at the address of the launcher; where the launcher keeps none, rank 0 does, in its first call."""
     is_server = mine.rank == 0 and not mine.agent_has_the_store and not is_client
     with connection_failures(mine):

@@ -84,7 +84,7 @@ class Watch:
         self.over.set()
 
     @contextmanager
-    def meeting(self, *, patient: bool = False) -> Generator[None]:
+    def collective(self, *, patient: bool = False) -> Generator[None]:
         """A call that all ranks make together. RankLost where it breaks off since one of them is gone."""
         self.calls += 1
         self.since, self.patient = time.monotonic(), patient

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.decoder_session import PromptSession
-from trimtab.model.module.x_session import GrowingPrompts
+from trimtab.model.module.x_session import UncachedPrompts
 from trimtab.model.module.x_transformers import XDecoder
 from trimtab.types import Stream
 
@@ -47,7 +47,7 @@ class SourcePrompts:
 class PromptedTranslation:
     """See `types.DecoderSession`. What a search feeds first, the start symbol, is the separator to the model."""
 
-    def __init__(self, session: PromptSession | GrowingPrompts, separator: int) -> None:
+    def __init__(self, session: PromptSession | UncachedPrompts, separator: int) -> None:
         self.session, self.separator, self.started = session, separator, False
 
     def step(self, tokens: Int[Tensor, "rows width"]) -> Float[Tensor, "rows width vocabulary"]:

@@ -35,8 +35,8 @@ TABLES = {
         "Use of context",
         "The increase of the loss, in nats per target, when each text is given the context of another.",
     ),
-    "untouched_rows": (
-        "Rows of embeddings that nothing has read",
+    "unseen_tokens": (
+        "Unseen tokens",
         "The share of the vocabulary that no example has contained since the run began or resumed.",
     ),
 }

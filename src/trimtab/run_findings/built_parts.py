@@ -1,5 +1,5 @@
-"""Pages of what is checked before the first step on the model and the step that were built: whether they do what the
-recipe says."""
+"""Pages of what is checked before the first step on the labels and on the model that was built: whether they do what
+the recipe says."""
 
 from trimtab.run_findings.spec import RunFinding
 
@@ -228,144 +228,6 @@ DROPOUT_NOT_AS_SAID = RunFinding(
     ),
 )
 
-WEIGHT_DOES_NOT_MOVE = RunFinding(
-    code="S204",
-    name="weight-does-not-move",
-    severity="error",
-    when="before the first step",
-    seen="an update does not change a weight",
-    why="A weight that no update changes is not trained, whatever the loss says.",
-    fix="check which tensors the optimizer has, and its learning rate",
-    home="training/preflight/updates.py",
-    symptoms=(
-        "loss flat",
-        "weights do not change",
-    ),
-)
-
-RATE_NOT_APPLIED = RunFinding(
-    code="S205",
-    name="rate-not-applied",
-    severity="error",
-    when="before the first step",
-    seen="half the learning rate does not give half the update",
-    why=(
-        "The weights do not follow the learning rate that is given and written down, so there is no "
-        "warmup and no decay of it."
-    ),
-    fix="check how the learning rate of a step reaches the optimizer",
-    home="training/preflight/updates.py",
-    symptoms=(
-        "loss flat",
-        "learning rate has no effect",
-    ),
-)
-
-SKIPPED_STEP_CHANGES_SOMETHING = RunFinding(
-    code="S206",
-    name="skipped-step-changes-something",
-    severity="error",
-    when="before the first step",
-    seen="a skipped step changes weights or moments",
-    why="One such step turns every weight into NaN, and a run cannot recover from it.",
-    fix="look at how the verdict reaches the optimizer, and that moments are left alone too",
-    home="training/preflight/updates.py",
-    symptoms=("everything is NaN after one bad step",),
-)
-
-GRADIENTS_LEFT_OVER = RunFinding(
-    code="S207",
-    name="gradients-left-over",
-    severity="error",
-    when="before the first step",
-    seen="repeating a step gives another gradient",
-    why=(
-        "Gradients of the steps before are added to each new one, so the weights move along old "
-        "directions, faster and faster."
-    ),
-    fix="check where gradients are zeroed after an update",
-    home="training/preflight/step_order.py",
-    symptoms=(
-        "diverged",
-        "gradient norm grows with every step",
-    ),
-)
-
-CLIPPED_TOO_LATE = RunFinding(
-    code="S208",
-    name="clipped-too-late",
-    severity="error",
-    when="before the first step",
-    seen="a gradient is applied before it is clipped",
-    why="Clipping after the update, or not at all, lets a single bad step ruin the weights.",
-    fix="look at the order within a step: accumulate, clip, judge, update",
-    home="training/preflight/step_order.py",
-    symptoms=("loss spikes in spite of clipping",),
-)
-
-DECAY_ON_OTHER_WEIGHTS = RunFinding(
-    code="S209",
-    name="decay-on-other-weights",
-    severity="error",
-    when="before the first step",
-    seen="weight decay changes norms, biases or embeddings, or leaves out a matrix",
-    why=(
-        "Decay is meant for the matrices of linear maps: it pulls gains of norms away from 1 and the "
-        "vectors of rare words to zero."
-    ),
-    fix="look at the optimizer's groups: norms, biases and embeddings have none",
-    home="training/preflight/decay.py",
-    symptoms=(
-        "loss rises slowly",
-        "rare words are translated badly",
-    ),
-)
-
-OPTIMIZER_OF_OTHER_TENSORS = RunFinding(
-    code="S210",
-    name="optimizer-of-other-tensors",
-    severity="error",
-    when="before the first step",
-    seen="the optimizer's tensors are not exactly the model's, each once",
-    why="Updates go to tensors that the model does not read: the loss stays where it was.",
-    fix="create the optimizer after the model was moved, copied or wrapped",
-    home="training/preflight/gradients.py",
-    symptoms=(
-        "loss flat",
-        "weights do not change",
-    ),
-)
-
-SCHEDULE_NOT_AS_SAID = RunFinding(
-    code="S211",
-    name="schedule-not-as-said",
-    severity="error",
-    when="before the first step",
-    seen="the learning rate of a step differs from its schedule, or changes when computed again",
-    why=(
-        "A schedule that is stepped twice for each update, or not at all, does not follow the warmup and the "
-        "length that the recipe gives."
-    ),
-    fix="check how the step number is used; the learning rate must depend on it only",
-    home="training/preflight/schedule.py",
-    symptoms=(
-        "warmup is too short",
-        "learning rate ends too early",
-    ),
-)
-
-MOVES_THOUGH_NOT_TRAINED = RunFinding(
-    code="S212",
-    name="moves-though-not-trained",
-    severity="error",
-    when="before the first step",
-    seen="an update changes a frozen tensor",
-    why="Frozen weights and tables that change make another model of it than the recipe describes.",
-    fix="take it out of the optimizer, or look for what writes to it in the forward pass",
-    home="training/preflight/updates.py",
-    symptoms=("a frozen layer changes",),
-)
-
 EVALUATION_VARIES = RunFinding(
     code="E202",
     name="evaluation-varies",
@@ -400,14 +262,5 @@ ALL = (
     TIED_WEIGHTS_APART,
     WEIGHTS_LOST_IN_LOADING,
     DROPOUT_NOT_AS_SAID,
-    WEIGHT_DOES_NOT_MOVE,
-    RATE_NOT_APPLIED,
-    SKIPPED_STEP_CHANGES_SOMETHING,
-    GRADIENTS_LEFT_OVER,
-    CLIPPED_TOO_LATE,
-    DECAY_ON_OTHER_WEIGHTS,
-    OPTIMIZER_OF_OTHER_TENSORS,
-    SCHEDULE_NOT_AS_SAID,
-    MOVES_THOUGH_NOT_TRAINED,
     EVALUATION_VARIES,
 )

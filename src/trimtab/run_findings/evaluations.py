@@ -121,7 +121,7 @@ ATTENTION_SINKS = RunFinding(
         "more than nine in ten heads of a side put almost all of their attention on one position of each row"
     ),
     why=(
-        "Some attention sinks are normal; if almost all heads are sinks, tokens exchange no information "
+        "Some attention sinks are normal; if almost all heads have one, tokens exchange no information "
         "and the model ignores its input."
     ),
     fix=(

@@ -1,242 +1,6 @@
-"""Pages of what is checked before the first step, and when a run resumes."""
+"""Pages of what is checked before the first step on its loss, its gradient, its learning rate and its updates."""
 
 from trimtab.run_findings.spec import RunFinding
-
-UNKNOWN_PIECES = RunFinding(
-    code="D201",
-    name="unknown-pieces",
-    severity="error",
-    when="before the first step",
-    seen="more tokens than 0.5% (a warning) or 5% (an error) are unknown to the vocabulary",
-    why="Unknown tokens carry no meaning, and the model learns to write them.",
-    fix="set data.tokenizer.byte_fallback: true, or train the tokenizer on this text",
-    explains=("M901", "E901", "E903", "S902", "S903", "S911"),
-    home="tasks/text/data_checks.py",
-    also=("tasks/recognition/checks.py",),
-    symptoms=(
-        "unknown tokens in the output",
-        "characters are missing in the output",
-    ),
-)
-
-EXAMPLES_DROPPED = RunFinding(
-    code="D202",
-    name="examples-dropped",
-    severity="error",
-    when="before the first step",
-    seen="many of the first examples are dropped by a filter or a limit",
-    why="Dropped examples are not learned; a filter or limit does not fit this text.",
-    fix="loosen data.transforms or raise data.max_tokens; `trimtab data inspect` shows examples",
-    home="tasks/diagnoses.py",
-    symptoms=(
-        "long sentences are translated badly",
-        "fewer examples than expected",
-    ),
-)
-
-GREY_IMAGES_AS_RGB = RunFinding(
-    code="D213",
-    name="grey-images-as-rgb",
-    severity="warning",
-    when="before the first step",
-    seen="the first images are all grayscale, but the model is trained on RGB",
-    why="The model has to learn that the three are equal, and where it fails, samples have a tint.",
-    fix="set `data.images.channels: grey`",
-    home="tasks/images/checks.py",
-    symptoms=(
-        "samples have a green tint",
-        "samples have colors that no training image has",
-    ),
-)
-
-BLANK_VALIDATION_LINES = RunFinding(
-    code="D203",
-    name="blank-validation-lines",
-    severity="error",
-    when="before the first step",
-    seen="pairs of a validation set have no text on one side",
-    why="Scores against blank references say nothing, and they choose the best checkpoint.",
-    fix="remove the blank lines from both files, or name others under data.valid",
-    home="tasks/text/data_checks.py",
-    symptoms=(
-        "validation score is zero",
-        "best checkpoint is a bad one",
-    ),
-)
-
-UNUSABLE_BOXES = RunFinding(
-    code="D212",
-    name="unusable-boxes",
-    severity="warning",
-    when="before the first step",
-    seen="boxes of a list lie outside their image, have no area, or refer to an unknown image or category (an error "
-    "from 20%)",
-    why=(
-        "Boxes in another unit or of other images teach the model nothing, and objects whose boxes are missing are "
-        "learned as background."
-    ),
-    fix=(
-        "correct the list: COCO has left, top, width and height in pixels, YOLO center and size as shares of the image"
-    ),
-    home="tasks/detection/checks.py",
-    symptoms=(
-        "mAP is almost zero on my own data",
-        "boxes are ignored in training",
-    ),
-)
-
-VALIDATION_SET_WITHOUT_TAGS = RunFinding(
-    code="D204",
-    name="validation-set-without-tags",
-    severity="warning",
-    when="before the first step",
-    seen="a validation set has no tags, but every training corpus has",
-    why=(
-        "Its lines look like none that the model learns from, so its scores are worse than the model is, "
-        "and they choose the best checkpoint."
-    ),
-    fix="add `tags` under data.valid, as in data.train",
-    home="data/tags.py",
-    symptoms=(
-        "validation score is low",
-        "best checkpoint is a bad one",
-    ),
-)
-
-VALIDATION_IN_TRAINING = RunFinding(
-    code="D205",
-    name="validation-in-training",
-    severity="warning",
-    when="before the first step",
-    seen=(
-        "more than a tenth of a validation set's pairs, or of the passages of its documents, are in a "
-        "training corpus too"
-    ),
-    why=(
-        "What the model has memorized says nothing about text that it has not seen, and such scores "
-        "choose a checkpoint that is trained too long."
-    ),
-    fix="remove these lines, or documents, from the training data, or hold out others",
-    home="data/corpus_findings.py",
-    symptoms=(
-        "validation score is too good to be true",
-        "good validation score and bad translations",
-    ),
-)
-
-SIDES_APART = RunFinding(
-    code="D206",
-    name="sides-apart",
-    severity="warning",
-    when="before the first step",
-    seen=(
-        "from some line on, the lengths of the two sides of a corpus do not match, or its sides are swapped"
-    ),
-    why="A model trained on mismatched pairs learns to ignore the source.",
-    fix=(
-        "check the lines there and some before: one is lost, duplicated or split on one side; "
-        "`trimtab data inspect` looks at every line"
-    ),
-    explains=("M901", "E901", "E903", "S902", "S903", "S911"),
-    home="data/corpus_findings.py",
-    symptoms=(
-        "output has nothing to do with the input",
-        "loss falls and the output stays wrong",
-    ),
-)
-
-LINE_OUT_OF_ALL_PROPORTION = RunFinding(
-    code="D207",
-    name="line-out-of-all-proportion",
-    severity="warning",
-    when="before the first step",
-    seen="a training corpus has a line of more than a quarter of a million bytes",
-    why=(
-        "No sentence is this long: the line is junk, or the file has lost its line ends. Such lines are dropped "
-        "without being read, as too_long; everything else is trained on as if they were not there."
-    ),
-    fix="look at the line (`sed -n 'NUMBERp' FILE | cut -c1-200`), and take it out of the files",
-    home="data/corpus_findings.py",
-    symptoms=(
-        "a line of slashes",
-        "out of memory while reading the data",
-    ),
-)
-
-NUL_IN_TEXT = RunFinding(
-    code="D210",
-    name="nul-in-text",
-    severity="warning",
-    when="before the first step",
-    seen="lines of a training corpus have the character NUL in them",
-    why=(
-        "No text has a NUL in it: it comes from a damaged copy, or from text in another encoding that was"
-        " joined to this one. Such a line is trained on as it is."
-    ),
-    fix=(
-        "look at the line (`sed -n 'NUMBERp' FILE | cat -v` shows it as ^@), and fix it or take it out; "
-        "`tr -d '\\000'` removes the NULs alone"
-    ),
-    explains=("S901", "S902", "S903", "S911"),
-    home="data/corpus_findings.py",
-    symptoms=(
-        "zero bytes in the training text",
-        "text in UTF-16",
-    ),
-)
-
-TARGET_COPIES_SOURCE = RunFinding(
-    code="D211",
-    name="target-copies-source",
-    severity="warning",
-    when="before the first step",
-    seen="in more than half of the pairs of a corpus, or more than 5% of its sentences, the target is the source",
-    why="The model learns to copy: translations repeat their input, and where most pairs are copies the loss falls to "
-    "almost nothing.",
-    fix="give the target's own file; `trimtab data inspect RECIPE` counts such pairs in each corpus",
-    explains=("M901", "E901", "E903", "S902", "S903", "S911"),
-    home="data/corpus_findings.py",
-    symptoms=(
-        "copies the source",
-        "loss zero",
-    ),
-)
-
-SYMBOLS_CLASH = RunFinding(
-    code="D208",
-    name="symbols-clash",
-    severity="error",
-    when="before the first step",
-    seen=(
-        "two of the symbols for padding, unknown, start and end have one id, or an id is outside the "
-        "vocabulary"
-    ),
-    why=(
-        "Two symbols with one id cannot be distinguished: a model that learns padding as the end never "
-        "stops, or stops at once."
-    ),
-    fix="train the tokenizer again, with four different ids for pad, unk, bos and eos",
-    home="tasks/text/symbols.py",
-    symptoms=(
-        "translations never end",
-        "translations are empty",
-    ),
-)
-
-TEXT_CHANGES_IN_THE_TOKENIZER = RunFinding(
-    code="D209",
-    name="text-changes-in-the-tokenizer",
-    severity="warning",
-    when="before the first step",
-    seen="lines come back from the tokenizer with different letters",
-    why="The model can neither read nor write what the tokenizer drops.",
-    fix="train the tokenizer on this text, or look for a tokenizer of another version or language",
-    home="tasks/text/symbols.py",
-    symptoms=(
-        "characters are missing in the output",
-        "letters are replaced in the output",
-    ),
-)
 
 FIRST_LOSS_OFF = RunFinding(
     code="L201",
@@ -389,21 +153,146 @@ DECODING_FAILS = RunFinding(
     symptoms=("crashes at the first evaluation",),
 )
 
+WEIGHT_DOES_NOT_MOVE = RunFinding(
+    code="S204",
+    name="weight-does-not-move",
+    severity="error",
+    when="before the first step",
+    seen="an update does not change a weight",
+    why="A weight that no update changes is not trained, whatever the loss says.",
+    fix="check which tensors the optimizer has, and its learning rate",
+    home="training/preflight/updates.py",
+    symptoms=(
+        "loss flat",
+        "weights do not change",
+    ),
+)
+
+RATE_NOT_APPLIED = RunFinding(
+    code="S205",
+    name="rate-not-applied",
+    severity="error",
+    when="before the first step",
+    seen="half the learning rate does not give half the update",
+    why=(
+        "The weights do not follow the learning rate that is given and written down, so there is no "
+        "warmup and no decay of it."
+    ),
+    fix="check how the learning rate of a step reaches the optimizer",
+    home="training/preflight/updates.py",
+    symptoms=(
+        "loss flat",
+        "learning rate has no effect",
+    ),
+)
+
+SKIPPED_STEP_CHANGES_SOMETHING = RunFinding(
+    code="S206",
+    name="skipped-step-changes-something",
+    severity="error",
+    when="before the first step",
+    seen="a skipped step changes weights or moments",
+    why="One such step turns every weight into NaN, and a run cannot recover from it.",
+    fix="look at how the verdict reaches the optimizer, and that moments are left alone too",
+    home="training/preflight/updates.py",
+    symptoms=("everything is NaN after one bad step",),
+)
+
+GRADIENTS_LEFT_OVER = RunFinding(
+    code="S207",
+    name="gradients-left-over",
+    severity="error",
+    when="before the first step",
+    seen="repeating a step gives another gradient",
+    why=(
+        "Gradients of the steps before are added to each new one, so the weights move along old "
+        "directions, faster and faster."
+    ),
+    fix="check where gradients are zeroed after an update",
+    home="training/preflight/step_order.py",
+    symptoms=(
+        "diverged",
+        "gradient norm grows with every step",
+    ),
+)
+
+CLIPPED_TOO_LATE = RunFinding(
+    code="S208",
+    name="clipped-too-late",
+    severity="error",
+    when="before the first step",
+    seen="a gradient is applied before it is clipped",
+    why="Clipping after the update, or not at all, lets a single bad step ruin the weights.",
+    fix="look at the order within a step: accumulate, clip, judge, update",
+    home="training/preflight/step_order.py",
+    symptoms=("loss spikes in spite of clipping",),
+)
+
+DECAY_ON_OTHER_WEIGHTS = RunFinding(
+    code="S209",
+    name="decay-on-other-weights",
+    severity="error",
+    when="before the first step",
+    seen="weight decay changes norms, biases or embeddings, or leaves out a matrix",
+    why=(
+        "Decay is meant for the matrices of linear maps: it pulls gains of norms away from 1 and the "
+        "vectors of rare words to zero."
+    ),
+    fix="look at the optimizer's groups: norms, biases and embeddings have none",
+    home="training/preflight/decay.py",
+    symptoms=(
+        "loss rises slowly",
+        "rare words are translated badly",
+    ),
+)
+
+OPTIMIZER_OF_OTHER_TENSORS = RunFinding(
+    code="S210",
+    name="optimizer-of-other-tensors",
+    severity="error",
+    when="before the first step",
+    seen="the optimizer's tensors are not exactly the model's, each once",
+    why="Updates go to tensors that the model does not read: the loss stays where it was.",
+    fix="create the optimizer after the model was moved, copied or wrapped",
+    home="training/preflight/gradients.py",
+    symptoms=(
+        "loss flat",
+        "weights do not change",
+    ),
+)
+
+SCHEDULE_NOT_AS_SAID = RunFinding(
+    code="S211",
+    name="schedule-not-as-said",
+    severity="error",
+    when="before the first step",
+    seen="the learning rate of a step differs from its schedule, or changes when computed again",
+    why=(
+        "A schedule that is stepped twice for each update, or not at all, does not follow the warmup and the "
+        "length that the recipe gives."
+    ),
+    fix="check how the step number is used; the learning rate must depend on it only",
+    home="training/preflight/schedule.py",
+    symptoms=(
+        "warmup is too short",
+        "learning rate ends too early",
+    ),
+)
+
+MOVES_THOUGH_NOT_TRAINED = RunFinding(
+    code="S212",
+    name="moves-though-not-trained",
+    severity="error",
+    when="before the first step",
+    seen="an update changes a frozen tensor",
+    why="Frozen weights and tables that change make another model of it than the recipe describes.",
+    fix="take it out of the optimizer, or look for what writes to it in the forward pass",
+    home="training/preflight/updates.py",
+    symptoms=("a frozen layer changes",),
+)
+
 
 ALL = (
-    UNUSABLE_BOXES,
-    UNKNOWN_PIECES,
-    EXAMPLES_DROPPED,
-    GREY_IMAGES_AS_RGB,
-    BLANK_VALIDATION_LINES,
-    VALIDATION_SET_WITHOUT_TAGS,
-    VALIDATION_IN_TRAINING,
-    SIDES_APART,
-    LINE_OUT_OF_ALL_PROPORTION,
-    NUL_IN_TEXT,
-    TARGET_COPIES_SOURCE,
-    SYMBOLS_CLASH,
-    TEXT_CHANGES_IN_THE_TOKENIZER,
     FIRST_LOSS_OFF,
     GRADIENT_DEPENDS_ON_CUT,
     GRADIENT_DEPENDS_ON_RANKS,
@@ -412,4 +301,13 @@ ALL = (
     RATE_RISES_AGAIN,
     LONGEST_BATCH_DOES_NOT_FIT,
     DECODING_FAILS,
+    WEIGHT_DOES_NOT_MOVE,
+    RATE_NOT_APPLIED,
+    SKIPPED_STEP_CHANGES_SOMETHING,
+    GRADIENTS_LEFT_OVER,
+    CLIPPED_TOO_LATE,
+    DECAY_ON_OTHER_WEIGHTS,
+    OPTIMIZER_OF_OTHER_TENSORS,
+    SCHEDULE_NOT_AS_SAID,
+    MOVES_THOUGH_NOT_TRAINED,
 )

@@ -9,8 +9,8 @@ from trimtab.run_findings.built_parts import (
     EXAMPLES_SEE_EACH_OTHER,
     INPUT_WITHOUT_EFFECT,
 )
+from trimtab.run_findings.data import EXAMPLES_DROPPED
 from trimtab.run_findings.evaluations import EVALUATION_NOT_FINITE
-from trimtab.run_findings.preflight import EXAMPLES_DROPPED
 from trimtab.tasks.examples import Checked
 
 UNSEEN = {"fp32": 1e-5, "tf32": 5e-4, "bf16_mixed": 2e-3, "fp16_mixed": 5e-4, "bf16": 2e-3}

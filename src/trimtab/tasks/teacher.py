@@ -1,9 +1,10 @@
 """The trained model whose hidden vectors a run matches, for tasks whose models give a vector for each target."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -11,9 +12,8 @@ from trimtab.config.loss import FeatureMatching
 from trimtab.config.run import Recipe
 from trimtab.errors import input_error
 from trimtab.inference.chosen_weights import named_place, weights_sha256
-from trimtab.loss.feature_matching import feature_distance, projection
 from trimtab.tasks.task import ComputesLoss
-from trimtab.types import LossOutput
+from trimtab.types import IGNORE, LossOutput
 
 KEY = "loss.feature_matching.teacher"
 
@@ -28,7 +28,7 @@ class Teacher:
         same = width == dim
         self.projection = None if same else projection(width, dim, seed=0).to(device)
 
-    def added(
+    def add_distance(
         self,
         found: LossOutput,
         hidden: Float[Tensor, "targets dim"],
@@ -90,3 +90,33 @@ def with_found_teacher(recipe: Recipe, loss: ComputesLoss) -> Recipe:
     return recipe.model_copy(
         update={"loss": recipe.loss.model_copy(update={"feature_matching": teacher.config})}
     )
+
+
+def feature_distance(
+    hidden: Float[Tensor, "targets dim"],
+    wanted: Float[Tensor, "targets dim"],
+    labels: Int[Tensor, "targets"],
+    *,
+    distance: Literal["cosine", "mse"],
+) -> Float[Tensor, ""]:
+    """Summed over the targets that count, in float32: 1 minus the cosine of the angle (DistilBERT, Sanh et al. 2019,
+    arXiv 1910.01108, section 2), or the mean square of the difference (FitNets, Romero et al. 2015, arXiv 1412.6550,
+    equation 3)."""
+    hidden, wanted = hidden.float(), wanted.float()
+    apart = (
+        1 - F.cosine_similarity(hidden, wanted, dim=-1)
+        if distance == "cosine"
+        else (hidden - wanted).square().mean(-1)
+    )
+    return torch.where(labels != IGNORE, apart, 0.0).sum()
+
+
+def projection(of: int, to: int, *, seed: int) -> Float[Tensor, "to of"]:
+    """A fixed map between vectors of two widths that keeps angles as far as it can: random orthonormal rows, or columns
+    where it is to a wider space (Johnson and Lindenstrauss 1984)."""
+    generator = torch.Generator().manual_seed(seed)
+    wide, narrow = max(of, to), min(of, to)
+    orthogonal, _ = torch.linalg.qr(torch.randn(wide, narrow, generator=generator))
+    if to == wide:
+        return orthogonal
+    return orthogonal.T * (wide / narrow) ** 0.5  # so that lengths stay, on average

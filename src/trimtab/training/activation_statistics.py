@@ -84,7 +84,7 @@ class ActivationStatistics:
     """See `training.context_use`."""
     gradients: dict[str, float] = field(default_factory=dict[str, float])
     """See `training.gradient_flow`."""
-    sinks: dict[str, float] = field(default_factory=dict[str, float])
+    attention_by_token: dict[str, float] = field(default_factory=dict[str, float])
     """The tokens with most attention, see `watch.attention_places.shares_of_tokens`."""
     source_parts: dict[str, float] = field(default_factory=dict[str, float])
     """The attention of the decoder on each part of the source, see `watch.attention_places.shares_of_parts`."""
@@ -207,7 +207,9 @@ def look_at_places(
         received = [each.received for name, each in attended.items() if is_of(name)]
         received = [each for each in received if each.shape[1] == stream.max_seqlen]
         piece = vocabulary.target if kind == "decoder" else vocabulary.source
-        inside.sinks.update(named(shares_of_tokens(received, stream.ids, bounds, piece=piece), kind))
+        inside.attention_by_token.update(
+            named(shares_of_tokens(received, stream.ids, bounds, piece=piece), kind)
+        )
         if kind == "source":
             inside.source_parts.update(shares_of_parts(received, bounds))
 

@@ -24,7 +24,7 @@ SAVE_TRIES = 3
 
 
 @runtime_checkable
-class PutsTogether(Protocol):
+class GathersTensors(Protocol):
     """Ranks that each hold a part of the weights and states, as `Sharding` and `PlacedRanks` do."""
 
     def whole(self, tensors: Mapping[str, Tensor], *, keep: bool) -> dict[str, Tensor]:
@@ -46,8 +46,8 @@ class Checkpointer:
     findings: Findings
     is_on: bool = True
     """Whether anything is saved."""
-    divided: PutsTogether | None = None
-    """How model and optimizer are divided among ranks, which then all save together."""
+    sharding: GathersTensors | None = None
+    """How model and optimizer are sharded over ranks, which then all gather them."""
     saver: BackgroundSaver = field(init=False)
     failed: int = 0
     saved: TrainState | None = None
@@ -66,11 +66,10 @@ class Checkpointer:
         writes, is_new = self.folder.writes, state != self.saved
         if not self.is_on:
             return
-        if (
-            self.divided is not None
-        ):  # all ranks put it together, though one of them may have it saved already
+        # All ranks gather, though the one that writes may have saved this state already.
+        if self.sharding is not None:
             model, optimizer = (
-                self.divided.whole(each, keep=writes and is_new)
+                self.sharding.whole(each, keep=writes and is_new)
                 for each in (checkpoint_weights(self.model), self.optimizer.state_tensors())
             )
         elif writes and is_new:

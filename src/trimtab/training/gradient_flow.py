@@ -45,7 +45,7 @@ def _gradient_flow(model: EncoderDecoder | DecoderOnly, batch: PackedBatch) -> d
     labelled = bool((batch.labels != IGNORE).any())
     if not weights or not labelled or is_float16(weights, batch.labels.device):
         return {}
-    if not has_room(needed_bytes(model, batch, weights), batch.labels.device):
+    if not has_free_memory(needed_bytes(model, batch, weights), batch.labels.device):
         return {}
     try:
         return gradient_sizes(model, batch, weights)
@@ -119,6 +119,6 @@ def needed_bytes(
     return SPARE * sum(each.numel() * each.element_size() for each in weights.values()) + kept + logits
 
 
-def has_room(needed: int, device: torch.device) -> bool:
+def has_free_memory(needed: int, device: torch.device) -> bool:
     """Whether so many bytes are free; on a CPU always."""
     return device.type != "cuda" or torch.cuda.mem_get_info(device)[0] > needed

@@ -19,7 +19,7 @@ from trimtab.types import StepReport
 from trimtab.watch.clipping import ClipWatch
 from trimtab.watch.data_wait import DataWait
 from trimtab.watch.movement import marks, never_moved, unmoved
-from trimtab.watch.untouched_rows import UntouchedRows
+from trimtab.watch.unseen_tokens import UnseenTokens
 from trimtab.watch.update_ratio import UpdateRatios, out_of_range
 
 FEWEST_UPDATES = 100
@@ -81,7 +81,7 @@ class HealthCheck:
     waiting: DataWait = field(default_factory=DataWait)
     loads: dict[str, float] = field(default_factory=dict[str, float])
     """Of the experts of each layer, see `model.experts.expert_loads`."""
-    untouched: UntouchedRows = field(default_factory=lambda: UntouchedRows({}))
+    unseen: UnseenTokens = field(default_factory=lambda: UnseenTokens({}))
     """Rows of embeddings that no example has read."""
     vocabulary: Vocabulary = IDS
     """Spells the tokens that a look names."""
@@ -152,9 +152,9 @@ class HealthCheck:
             found["context_use"] = self.inside.context
             found["distinct_by_depth"] = self.inside.activations.distinct
             found["gradient_rms"] = self.inside.gradients
-            found["attention_by_token"] = self.inside.sinks
+            found["attention_by_token"] = self.inside.attention_by_token
             found["attention_on_source"] = self.inside.source_parts
-        found["untouched_rows"] = self.untouched.shares()
+        found["unseen_tokens"] = self.unseen.shares()
         found["encoder_mix"] = mix_weights(self.model)
         found["expert_load"] = self.loads
         return {

@@ -27,7 +27,7 @@ from trimtab.training.skips import Skips
 from trimtab.training.step_judge import StepJudge
 from trimtab.training.stopwatch import Stopwatch
 from trimtab.types import Batch, GlobalBatch, SkipReason, StepReport, TrainState
-from trimtab.watch.untouched_rows import BOTH, UntouchedRows
+from trimtab.watch.unseen_tokens import BOTH, UnseenTokens
 
 STEPS_PER_FLUSH = 10
 """On a GPU reports stay there for so many steps; each look at them waits for it once."""
@@ -75,7 +75,7 @@ class Recorder:
                 parts.model if parts.sharding is None else parts.sharding.local_view(parts.model),
                 parts.learning_rate,
                 parts.recipe.step.clip,
-                untouched=UntouchedRows(rows_of(parts)),
+                unseen=UnseenTokens(rows_of(parts)),
                 vocabulary=vocabulary_of(parts),
                 only=None if parts.placed is None else parts.placed.own_names,
             ),
@@ -91,7 +91,7 @@ class Recorder:
             fingerprints=fingerprints,
             findings=self.findings,
             is_on=parts.recipe.checkpoint.write,
-            divided=parts.sharding or parts.placed,
+            sharding=parts.sharding or parts.placed,
         )
         self.pending: list[Pending] = []
         self.stopwatch = Stopwatch()
@@ -140,9 +140,9 @@ class Recorder:
     ) -> TrainState:
         """The state after one more step."""
         self.ledger.add(window)
-        if isinstance(window, TextGlobalBatch) and self.health.untouched.read:
-            self.health.untouched.add("source", window.source.values)
-            self.health.untouched.add("target", window.target.values)
+        if isinstance(window, TextGlobalBatch) and self.health.unseen.seen:
+            self.health.unseen.add("source", window.source.values)
+            self.health.unseen.add("target", window.target.values)
         position = state.position
         state = replace(
             state,

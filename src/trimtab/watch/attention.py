@@ -16,9 +16,9 @@ LARGE_LOGIT, HUGE_LOGIT = 1e3, 1e4
 FEWEST_KEYS = 8
 """Among fewer keys, and for earlier queries under a causal mask, one place has a large share in any case."""
 SINK_SHARE = 0.9
-"""A head that gives this share of its attention, on average, to one place of the row is a sink."""
+"""A head that gives this share of its attention, on average, to one place of the row has an attention sink there."""
 MOST_SINKS = 0.9
-"""Share of a side's heads that may be sinks."""
+"""Share of a side's heads that may have an attention sink."""
 
 
 class Attention(NamedTuple):
@@ -96,16 +96,16 @@ def attention_sinks(shares: Mapping[str, list[float]], *, side: str) -> Finding 
     A few such heads are normal, a head's way of doing nothing (Xiao et al. 2023, arXiv 2309.17453).
     """
     heads = [share for each in shares.values() for share in each if not math.isnan(share)]
-    sinks = sum(share > SINK_SHARE for share in heads)
-    if not heads or sinks <= MOST_SINKS * len(heads):
+    with_sink = sum(share > SINK_SHARE for share in heads)
+    if not heads or with_sink <= MOST_SINKS * len(heads):
         return None
     return ATTENTION_SINKS.found(
-        f"{sinks} of the {len(heads)} heads of {side} give more than {SINK_SHARE:.0%} of their attention to "
+        f"{with_sink} of the {len(heads)} heads of {side} give more than {SINK_SHARE:.0%} of their attention to "
         "one place of each row"
     )
 
 
 def share_of_sinks(shares: Mapping[str, list[float]]) -> float:
-    """The share of all heads that are sinks; NaN where none could be judged."""
+    """The share of all heads that have an attention sink; NaN where none could be judged."""
     heads = [share for each in shares.values() for share in each if not math.isnan(share)]
     return sum(share > SINK_SHARE for share in heads) / len(heads) if heads else math.nan

@@ -18,6 +18,7 @@ from trimtab.export.byte_products import FULL, largest_weight
 from trimtab.export.ctranslate2.target import CTranslate2, never_written, pieces_of
 from trimtab.export.manifest import MANIFEST
 from trimtab.export.quantized import Quantized
+from trimtab.export.samples import SAMPLES, gate_lines
 from trimtab.export.target import Target, TranslatesLines
 from trimtab.export.targets import build_target
 from trimtab.exporting import export_model
@@ -30,7 +31,9 @@ LONG = " ".join(LINES[:12])
 @pytest.fixture(scope="module")
 def exported(trained_run, tmp_path_factory):
     out = tmp_path_factory.mktemp("exports") / "small_ct2"
-    return export_model(f"{trained_run}@last", to="ctranslate2", out=out)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(gate_lines.__kwdefaults__, "count", SAMPLES)  # as many as those of users
+        return export_model(f"{trained_run}@last", to="ctranslate2", out=out)
 
 
 @pytest.fixture(scope="module")

@@ -163,7 +163,7 @@ def test_it_translates_and_evaluates_like_its_run(trained_run, onnx_run):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["float32", *facts_of("onnx").weights[1:]])
-def test_two_hundred_lines_of_real_text_keep_within_the_stated_loss(tmp_path, kind):
+def test_two_hundred_lines_of_real_text_keep_within_the_stated_loss(tmp_path, kind, all_samples):
     changes = {
         "data.tokenizer.vocabulary_size": 700,
         "data.tokenizer.byte_fallback": True,

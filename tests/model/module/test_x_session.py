@@ -6,7 +6,7 @@ import torch
 from tests.model.module.test_x_transformers import translator, x_decoder
 from tests.model.test_encoder_decoder import SOURCES
 from tests.streams import pack_of, stream_of
-from trimtab.model.module.x_session import GrowingPrompts, GrowingSession
+from trimtab.model.module.x_session import UncachedPrompts, UncachedSession
 
 
 @pytest.mark.slow
@@ -50,7 +50,7 @@ def test_texts_take_their_memory_and_lengths_along_when_they_are_reordered_and_k
         return torch.stack([memory[:, :1, 0].expand_as(ids), sums, steps], -1).float()
 
     memory = torch.tensor([[[1.0]], [[2.0]]])
-    session = GrowingSession(
+    session = UncachedSession(
         hidden_of, torch.eye(3), memory=memory, real=torch.ones(2, 1, dtype=torch.bool), width=2
     )
     session.step(torch.tensor([[10, 20], [30, 40]]))
@@ -63,7 +63,7 @@ def test_texts_take_their_memory_and_lengths_along_when_they_are_reordered_and_k
 
     model = SimpleNamespace(output_matrix=torch.eye(2), pad=0, max_positions=9)
     model.hidden_of = lambda ids: torch.stack([ids.cumsum(1), torch.ones_like(ids).cumsum(1)], -1).float()
-    prompts = GrowingPrompts(model, rows=2, width=1)
+    prompts = UncachedPrompts(model, rows=2, width=1)
     prompts.feed(torch.tensor([[0, 10], [20, 30]]), torch.tensor([1, 0]))
     assert prompts.step(torch.tensor([[1], [2]])).tolist() == [[[11, 2]], [[52, 3]]]
     prompts.keep(torch.tensor([1, 0]))

@@ -22,8 +22,8 @@ def predicts_numbers(run: Description) -> bool:
     """Whether that head has one output, for regression, or several labels for a text."""
     for call in run.document.calls:
         if call.name == "from_pretrained" and call.qualifier.endswith(HEAD):
-            told = {name: entry.value for name, entry in call.arguments.items()}
-            if told.get("num_labels") == 1 or told.get("problem_type") in (
+            arguments = {name: entry.value for name, entry in call.arguments.items()}
+            if arguments.get("num_labels") == 1 or arguments.get("problem_type") in (
                 "regression",
                 "multi_label_classification",
             ):

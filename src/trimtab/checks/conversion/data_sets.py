@@ -134,7 +134,7 @@ def _axolotl_entry(draft: Draft, item: Mapping[str, Any], *, key: str) -> Iterat
         if rest != written and rest.partition(".")[0] in AXOLOTL_KEYS:
             draft.account(setting)
     said = item.get("type")
-    told = DataSet(
+    data_set = DataSet(
         key=key,
         name="",
         config=_text(item, "name"),
@@ -142,8 +142,10 @@ def _axolotl_entry(draft: Draft, item: Mapping[str, Any], *, key: str) -> Iterat
         shards=item["shards"] if isinstance(item.get("shards"), int) and item["shards"] > 1 else 1,
         folder=_base(draft, str(item.get("path"))),
     )
-    told = (
-        _own_fields(told, mapping(said)) if isinstance(said, dict) else _by_type(told, str(said or ""), item)
+    data_set = (
+        _own_fields(data_set, mapping(said))
+        if isinstance(said, dict)
+        else _by_type(data_set, str(said or ""), item)
     )
     if isinstance(trained := item.get("roles_to_train"), list) and set(cast("list[Any]", trained)) - {
         "assistant",
@@ -155,15 +157,15 @@ def _axolotl_entry(draft: Draft, item: Mapping[str, Any], *, key: str) -> Iterat
     names: list[Any] = text_list(files) or [item.get("path")] if files else [item.get("path")]
     for name in names:
         if isinstance(name, str) and name:
-            yield replace(told, name=name)
+            yield replace(data_set, name=name)
 
 
-def _by_type(told: DataSet, said: str, item: Mapping[str, Any]) -> DataSet:
+def _by_type(data_set: DataSet, said: str, item: Mapping[str, Any]) -> DataSet:
     """The data set by the word of its type, such as `alpaca_chat.load_qa` or `chat_template`."""
     word = said.partition(".")[0].partition(":")[0]
     if said in ("alpaca_chat.load_qa", "context_qa"):
         return replace(
-            told,
+            data_set,
             form="instructions",
             said=said,
             fields={**INSTRUCTION_FIELDS, "instruction": "question", "output": "answer"},
@@ -179,19 +181,19 @@ def _by_type(told: DataSet, said: str, item: Mapping[str, Any]) -> DataSet:
             fields["system"] = system
         given = mapping(item.get("roles"))
         roles = {name: role for role, names in given.items() for name in text_list(names) or []}
-        return replace(told, form="chats", said=said, fields=fields, roles=roles)
+        return replace(data_set, form="chats", said=said, fields=fields, roles=roles)
     if word in TEXTS:
         text = _text(item, "field") or _text(item, "text_column") or "text"
-        return replace(told, form="texts", said=said, fields={"text": text})
+        return replace(data_set, form="texts", said=said, fields={"text": text})
     if word == ALPACA:
-        return replace(told, form="instructions", said=said, fields={**INSTRUCTION_FIELDS})
-    return replace(told, form="unread" if word else "unknown", said=said)
+        return replace(data_set, form="instructions", said=said, fields={**INSTRUCTION_FIELDS})
+    return replace(data_set, form="unread" if word else "unknown", said=said)
 
 
-def _own_fields(told: DataSet, item: Mapping[str, Any]) -> DataSet:
+def _own_fields(data_set: DataSet, item: Mapping[str, Any]) -> DataSet:
     """A type that spells out its fields and its format."""
     fields = {name: _text(item, f"field_{name}") or name for name in INSTRUCTION_FIELDS}
-    return replace(told, form="instructions", said="own fields", fields=fields)
+    return replace(data_set, form="instructions", said="own fields", fields=fields)
 
 
 def _of_llamafactory(draft: Draft, key: str, names: list[Any]) -> Iterator[DataSet]:
@@ -210,7 +212,7 @@ def _llamafactory_entry(
     columns, tags = mapping(entry.get("columns")), mapping(entry.get("tags"))
     file, hub = _text(entry, "file_name"), _text(entry, "hf_hub_url") or _text(entry, "ms_hub_url")
     place = folder / file if file else Path()
-    told = DataSet(
+    data_set = DataSet(
         key=key,
         name=str(place) if file and is_there(place) else file or hub or name,
         said=str(entry.get("formatting") or ALPACA),
@@ -218,11 +220,11 @@ def _llamafactory_entry(
         split=_text(entry, "split") or "train",
     )
     if entry.get("ranking") is True:
-        return replace(told, form="unread", said="ranking")
+        return replace(data_set, form="unread", said="ranking")
     if draft.run.value("task") == "pretrain":
-        return replace(told, form="texts", fields={"text": _text(columns, "prompt") or "instruction"})
-    if told.said in ("sharegpt", "openai"):
-        openai = told.said == "openai"
+        return replace(data_set, form="texts", fields={"text": _text(columns, "prompt") or "instruction"})
+    if data_set.said in ("sharegpt", "openai"):
+        openai = data_set.said == "openai"
         fields = {
             "messages": _text(columns, "messages") or ("messages" if openai else "conversations"),
             "role": _text(tags, "role_tag") or ("role" if openai else "from"),
@@ -234,7 +236,7 @@ def _llamafactory_entry(
             {"user": "user", "assistant": "assistant"} if openai else {"user": "human", "assistant": "gpt"}
         )
         roles = {_text(tags, f"{role}_tag") or usual[role]: role for role in usual}
-        return replace(told, form="chats", fields=fields, roles=roles)
+        return replace(data_set, form="chats", fields=fields, roles=roles)
     fields = {
         "instruction": _text(columns, "prompt") or "instruction",
         "input": _text(columns, "query") or "input",
@@ -243,7 +245,7 @@ def _llamafactory_entry(
     }
     if history := _text(columns, "history"):
         fields["history"] = history
-    return replace(told, form="instructions", fields=fields)
+    return replace(data_set, form="instructions", fields=fields)
 
 
 def _named_data_sets(draft: Draft) -> tuple[Path, Mapping[str, Any]]:

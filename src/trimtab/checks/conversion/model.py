@@ -140,10 +140,10 @@ def _write_positions(draft: Draft) -> None:
 
 def _write_activation(draft: Draft) -> None:
     chosen = draft.key("pos_ffn_activation_fn", "model.mlp_activation_fn")
-    if (told := draft.take("activation")) is not None:
-        draft.put("activation", OF_NMT.get(told.value, "relu"), level=1, source=told)
-        if told.value not in OF_NMT:
-            draft.note(f"the activation {told.value} has no counterpart; ReLU is used instead")
+    if (setting := draft.take("activation")) is not None:
+        draft.put("activation", OF_NMT.get(setting.value, "relu"), level=1, source=setting)
+        if setting.value not in OF_NMT:
+            draft.note(f"the activation {setting.value} has no counterpart; ReLU is used instead")
         return
     if draft.run.tool == "mammoth":
         draft.put("activation", "geglu", level=1, why="a gate with GELU there, by default")
@@ -157,11 +157,11 @@ def _write_activation(draft: Draft) -> None:
 def _write_tying(draft: Draft) -> None:
     """One matrix for all three where source and target share theirs; target and output share one in any case."""
     if draft.run.tool in nmt.TOOLS:
-        kind, told = nmt.ties(draft)
+        kind, source = nmt.ties(draft)
         if appends_factors(draft) and kind in ("", "all"):
             kind = "decoder"
         if kind:
-            draft.put("tie_embeddings", kind, level=1, source=told)
+            draft.put("tie_embeddings", kind, level=1, source=source)
         return
     shared = draft.key("share_embeddings", "model.share_embeddings")
     output = draft.key("share_decoder_embeddings", "model.share_decoder_embeddings")

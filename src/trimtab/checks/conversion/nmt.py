@@ -347,30 +347,30 @@ def account_implied(draft: Draft) -> None:
 
 def note_kept_out(draft: Draft) -> None:
     """Names what this family has and a recipe has not, or has elsewhere."""
-    told = {setting.key.rpartition(".")[2].replace("_", "-"): setting for setting in _written(draft)}
+    written = {setting.key.rpartition(".")[2].replace("_", "-"): setting for setting in _written(draft)}
     if not alignment_file(draft) and _says_alignments(
-        told.get("guided-alignment") or told.get("load-alignments")
+        written.get("guided-alignment") or written.get("load-alignments")
     ):
         value = _alignment_weight(draft)
         draft.note(
             "guided alignment: the file counts pieces there and words here; align the words of the files, name the new "
             f"file as `alignments` in data.train, and set `loss.guided_alignment: {{weight: {number(value)}}}`"
         )
-    cost = told.get("guided-alignment-cost")
+    cost = written.get("guided-alignment-cost")
     if draft.run.tool == "marian" and cost is not None and cost.value != "ce":
         draft.note(
             f"the cost {cost.value} of guided alignment has no counterpart: cross-entropy is used, `ce` there"
         )
-    if any(name.startswith("target-factor") and setting.value for name, setting in told.items()):
+    if any(name.startswith("target-factor") and setting.value for name, setting in written.items()):
         draft.note("target factors have no counterpart")
-    if draft.run.tool == "marian" and any(re.match(r"factors?-|lemma-", name) for name in told):
+    if draft.run.tool == "marian" and any(re.match(r"factors?-|lemma-", name) for name in written):
         note_without_vocabulary(draft)
     for name, usual in (("transformer-decoder-autoreg", "self-attention"), ("decoder", "transformer")):
-        chosen = told.get(name)
+        chosen = written.get(name)
         if chosen is not None and chosen.value != usual and draft.account(chosen):
             draft.note(f"a decoder of the kind {chosen.value} has no counterpart; it has self-attention here")
-    task = told.get("task")
-    if draft.run.tool == "marian" and task is not None and "type" not in told:
+    task = written.get("task")
+    if draft.run.tool == "marian" and task is not None and "type" not in written:
         draft.note(f"what is not written is as `task: {', '.join(text_list(task.value) or [])}` sets it")
 
 

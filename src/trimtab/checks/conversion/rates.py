@@ -110,9 +110,9 @@ def write_schedule(draft: Draft) -> None:
 def _floor(draft: Draft) -> str:
     """The share of the highest rate that a run ends with, where one is written."""
     names = ("cosine_min_lr_ratio", "lr_scheduler_kwargs.min_lr_rate", "lr_scheduler_kwargs.min_lr_ratio")
-    told = draft.key(*names)
-    if told is not None and isinstance(told.value, int | float) and 0 < told.value < 1:
-        return f", floor: {told.value:g}"
+    setting = draft.key(*names)
+    if setting is not None and isinstance(setting.value, int | float) and 0 < setting.value < 1:
+        return f", floor: {setting.value:g}"
     least, rate = draft.key("lr_scheduler_kwargs.min_lr"), draft.run.value("learning_rate")
     if least is not None and isinstance(least.value, int | float) and rate and 0 < least.value < rate:
         return f", floor: {least.value / rate:.4g}"

@@ -57,8 +57,8 @@ def budgets(draft: Draft) -> tuple[int, int, str]:
     if draft.counts_examples:
         why += " examples"
     elif unit is None or unit.value == "examples":
-        factor, told = _tokens_of_example(draft)
-        why += f" examples of about {factor} {told} (an estimate)"
+        factor, name = _tokens_of_example(draft)
+        why += f" examples of about {factor} {name} (an estimate)"
     for setting, word in ((times, "accumulated"), (devices, "devices")):
         if setting is not None and setting.value > 1:
             why += f" * {setting.value} {word}"
@@ -183,9 +183,9 @@ def _write_clip(draft: Draft) -> None:
 
 def _write_moving_average(draft: Draft) -> None:
     """A moving average of the weights: what counts there is the share of the new ones, here that of the old."""
-    if (told := draft.take("moving_average")) is not None:
-        if 0 < told.value < 1:
-            draft.say(f"ema: {{decay: {1 - told.value:.6g}}}", level=1, comment=draft.origin(told))
+    if (setting := draft.take("moving_average")) is not None:
+        if 0 < setting.value < 1:
+            draft.say(f"ema: {{decay: {1 - setting.value:.6g}}}", level=1, comment=draft.origin(setting))
         return
     share = draft.key("average_decay", "training.average_decay")
     if share is not None and isinstance(share.value, int | float) and 0 < share.value < 1:
@@ -197,8 +197,8 @@ def _write_moving_average(draft: Draft) -> None:
 
 def _write_patience(draft: Draft) -> None:
     """Evaluations without a new best, after which the run ends."""
-    if (told := draft.take("patience")) is not None:
-        draft.put("patience", told.value, level=1, source=told)
+    if (setting := draft.take("patience")) is not None:
+        draft.put("patience", setting.value, level=1, source=setting)
         if (watched := draft.take("stop_on")) is not None:
             draft.say(f"stop_on: {watched.value}", level=1, comment=draft.origin(watched))
         return

@@ -7,12 +7,14 @@ from trimtab.config.run import Recipe
 from trimtab.config.task_facts import facts_of
 from trimtab.config.task_record import TASKS
 from trimtab.config.tasks.detection import box_contradictions
-from trimtab.config.tasks.feature_matching import feature_contradictions
 from trimtab.config.tasks.guided_alignment import alignment_contradictions
 from trimtab.config.tasks.modular import modular_contradictions
 from trimtab.config.tasks.recognition import image_contradictions
 from trimtab.config.tasks.source_factors import factor_contradictions
 from trimtab.metrics.catalogue import metric_of, metrics_in
+
+VECTOR_TASKS = ("translation", "language_model", "image_classification")
+"""Whose models give one vector for each target, as `loss.feature_matching` needs them."""
 
 
 def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
@@ -28,6 +30,28 @@ def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     if not recipe.facts.finds_boxes:
         yield from box_contradictions(recipe)
     yield from recipe.facts.contradictions(recipe)
+
+
+def feature_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+    """Feature matching for another task, and for models whose vectors are not one for each target of one kind."""
+    if recipe.loss.feature_matching is None:
+        return
+    if recipe.task not in VECTOR_TASKS:
+        yield Complaint(
+            path="loss.feature_matching",
+            what="only models that give one vector for each target have vectors to match",
+            got=f"feature_matching, with task {recipe.task}",
+            allowed=" or ".join(f"task {each}" for each in VECTOR_TASKS),
+            fix="leave it out",
+        )
+    elif recipe.model.kind in ("modular", "transformers"):
+        yield Complaint(
+            path="loss.feature_matching",
+            what="feature matching does not support this kind of model",
+            got=f"feature_matching, with model.kind: {recipe.model.kind}",
+            allowed="another kind, such as encoder_decoder, decoder or x_transformers",
+            fix="leave it out",
+        )
 
 
 def _model_kind(recipe: Recipe) -> Iterator[Complaint]:

@@ -87,7 +87,16 @@ def opened_network(form: Any, folder: Path, *, bits: int, skipped: tuple[str, ..
     base = json.loads((folder / CONFIG).read_text(encoding="utf-8"))["base_model_name_or_path"]
     with quiet():
         adapted = PeftModel.from_pretrained(form.from_pretrained(base, **given, **more), folder)
+    compute_in_float32(adapted)
     return adapted.get_base_model().eval()  # its layers have the adapter in them
+
+
+def compute_in_float32(network: Any) -> None:
+    """Keeps bitsandbytes from packing matrices in 4 bits for products in bfloat16, as it does on CPUs that have these:
+    they are less exact than the gate demands, and matrices narrower than a block of 64 cannot be packed so."""
+    for module in network.modules():
+        if hasattr(module, "support_avx512bf16_for_cpu"):
+            module.support_avx512bf16_for_cpu = False
 
 
 def head_modules(model: ModuleModel) -> tuple[str, ...]:

@@ -126,6 +126,7 @@ class Peft:
                 base.parent if base.suffix == GGUF else base, **given
             )
             network = PeftModel.from_pretrained(network, folder)
+        module.compute_in_float32(network)
         network.generation_config = GenerationConfig.from_pretrained(folder)
         return OpenedText(folder, network)
 

@@ -1,4 +1,4 @@
-"""Decoding sessions that recompute the whole text at each step: slow, but exact with every option."""
+"""Decoding sessions without a key-value cache: each step reads the whole text, slow but exact with every option."""
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -20,8 +20,8 @@ class HiddenOfRows(Protocol):
         ...
 
 
-class GrowingTexts:
-    """`width` texts for each row, all of whose tokens are kept."""
+class UncachedTexts:
+    """`width` texts for each row, kept as ids alone: nothing that the model computes is cached."""
 
     def __init__(self, matrix: Tensor, *, rows: int, width: int) -> None:
         """`matrix` is the output matrix."""
@@ -46,7 +46,7 @@ class GrowingTexts:
         self.written = self.written[chosen]
 
 
-class GrowingSession(GrowingTexts):
+class UncachedSession(UncachedTexts):
     """Sources being translated, `width` hypotheses each; see `types.DecoderSession`."""
 
     def __init__(
@@ -69,7 +69,7 @@ class GrowingSession(GrowingTexts):
         self.memory, self.real = self.memory[chosen], self.real[chosen]
 
 
-class GrowingPrompts(GrowingTexts):
+class UncachedPrompts(UncachedTexts):
     """Prompts that continue; see `decode.continuing.OpenPrompts` and `types.DecoderSession`."""
 
     def __init__(self, model: "XDecoder", *, rows: int, width: int) -> None:

@@ -12,7 +12,7 @@ from trimtab.config.x_transformers_model import XTransformersModel
 from trimtab.config.x_transformers_options import INSTALL, known_options, package_file
 from trimtab.errors import input_error
 from trimtab.model.module.module_model import ModuleModel, padded_rows
-from trimtab.model.module.x_session import GrowingPrompts, GrowingSession
+from trimtab.model.module.x_session import UncachedPrompts, UncachedSession
 from trimtab.model.neftune import with_noise
 from trimtab.types import PackedBatch, Stream
 
@@ -119,9 +119,9 @@ class XDecoder(XModel):
         network = new_stacks(made, options=config.options, seed=seed)
         super().__init__(config, network, num_ids=num_ids, max_positions=max_positions, pad=pad)
 
-    def open_prompts(self, *, rows: int, width: int) -> GrowingPrompts:
+    def open_prompts(self, *, rows: int, width: int) -> UncachedPrompts:
         """Room for rows of prompts that continue."""
-        return GrowingPrompts(self, rows=rows, width=width)
+        return UncachedPrompts(self, rows=rows, width=width)
 
 
 class XTranslator(XModel):
@@ -152,11 +152,11 @@ class XTranslator(XModel):
         network = new_stacks(made, options=given, seed=seed)
         super().__init__(config, network, num_ids=num_ids, max_positions=max_positions, pad=pad)
 
-    def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> GrowingSession:
+    def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> UncachedSession:
         """Encodes the source; a hypothesis may grow to `max_length` tokens, at most the model's longest text."""
         assert max_length <= self.max_positions, (max_length, self.max_positions)
         memory, real = self.encode(source)
-        return GrowingSession(
+        return UncachedSession(
             self.hidden_of, self.output_matrix, memory=memory[:rows], real=real[:rows], width=width
         )
 

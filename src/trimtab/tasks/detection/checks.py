@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from trimtab.finding import Finding
-from trimtab.run_findings.preflight import UNUSABLE_BOXES
+from trimtab.run_findings.data import UNUSABLE_BOXES
 from trimtab.tasks.detection.annotations import CUT_OFF, LEFT_OUT, Faults
 from trimtab.tasks.detection.batches import BoxBatch
 from trimtab.tasks.detection.examples import blanked

@@ -87,7 +87,7 @@ class ClassLoss:
         found = self.loss(hidden, model.output_matrix, batch.targets)
         if self.teacher is None:
             return found
-        return self.teacher.added(found, hidden, batch, labels=batch.targets, training=model.training)
+        return self.teacher.add_distance(found, hidden, batch, labels=batch.targets, training=model.training)
 
 
 def build_class_loss(recipe: Recipe, datasets: Squares, *, device: torch.device) -> ClassLoss:

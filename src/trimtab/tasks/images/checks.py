@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 
 from trimtab.finding import Finding
-from trimtab.run_findings.preflight import GREY_IMAGES_AS_RGB
+from trimtab.run_findings.data import GREY_IMAGES_AS_RGB
 from trimtab.tasks.diagnoses import ALONE, UNSEEN, differs_alone, dropped_examples, not_seen, others_seen
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.images.square_batches import Own, SquareBatch

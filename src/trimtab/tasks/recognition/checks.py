@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from trimtab.finding import Finding
-from trimtab.run_findings.preflight import UNKNOWN_PIECES
+from trimtab.run_findings.data import UNKNOWN_PIECES
 from trimtab.tasks.diagnoses import ALONE, UNSEEN, differs_alone, dropped_examples, not_seen, others_seen
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import hidden, hidden_in_training

@@ -10,7 +10,7 @@ from trimtab.data.shared_passages import documents_in_training
 from trimtab.data.tags import untagged_sets
 from trimtab.data.valid_set import ValidSet
 from trimtab.finding import Finding
-from trimtab.run_findings.preflight import BLANK_VALIDATION_LINES, UNKNOWN_PIECES
+from trimtab.run_findings.data import BLANK_VALIDATION_LINES, UNKNOWN_PIECES
 from trimtab.tasks.diagnoses import dropped_examples
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.text.symbols import symbols_are_apart, text_comes_back

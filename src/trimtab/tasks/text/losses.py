@@ -67,7 +67,7 @@ class OutputMatrixLoss:
         found = with_routers(found, model, batch)
         if self.teacher is None:
             return found
-        return self.teacher.added(found, hidden, batch, labels=batch.labels, training=model.training)
+        return self.teacher.add_distance(found, hidden, batch, labels=batch.labels, training=model.training)
 
 
 class GuidedLoss(OutputMatrixLoss):

@@ -8,7 +8,7 @@ from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.side_tokenizer import SideTokenizer
 from trimtab.data.stored_tokenizer import AnyTokenizer
 from trimtab.finding import Finding
-from trimtab.run_findings.preflight import SYMBOLS_CLASH, TEXT_CHANGES_IN_THE_TOKENIZER
+from trimtab.run_findings.data import SYMBOLS_CLASH, TEXT_CHANGES_IN_THE_TOKENIZER
 from trimtab.tasks.examples import Checked
 
 LINES = 100

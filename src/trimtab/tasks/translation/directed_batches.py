@@ -18,7 +18,7 @@ from trimtab.data.shape import with_capacity_for
 from trimtab.data.stream_sample import Sample
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.tasks.text.batches import plan_batches
-from trimtab.tasks.translation.directions import DirectedDatasets, split_by_direction, taken
+from trimtab.tasks.translation.directions import DirectedDatasets, select_examples, split_by_direction
 from trimtab.types import DirectedBatch, PackedBatch
 
 Each = TypeVar("Each")
@@ -87,11 +87,15 @@ class DirectedPacking:
         parts = {name: part for name, _, part in split_by_direction(window, self.directions)}
         factors = self.factors_of(parts)
         if self.spans is not None:
-            parts = {name: between(parts[name], *span) for name, span in self.spans.items() if name in parts}
+            parts = {
+                name: slice_by_targets(parts[name], *span)
+                for name, span in self.spans.items()
+                if name in parts
+            }
         packs = {name: self._packs(parts[name]) if name in parts else [] for name in self.planned}
         if not self.packing.shape.fixed:
             return [DirectedBatch(((name, pack),), factors) for name, each in packs.items() for pack in each]
-        blank = self._packs(taken(window, np.zeros(1, np.int64)))[0].blank()
+        blank = self._packs(select_examples(window, np.zeros(1, np.int64)))[0].blank()
         return [DirectedBatch(tuple(each), factors) for each in self._joined(packs, step, blank)]
 
     def placed(self, placement: Sequence[Mapping[str, float]], rank: int) -> "DirectedPacking":
@@ -149,11 +153,11 @@ class DirectedPacking:
         return [*divided(alike, math.ceil(share * self.num_joined)), *more]
 
 
-def between(part: TextGlobalBatch, start: float, stop: float) -> TextGlobalBatch:
+def slice_by_targets(part: TextGlobalBatch, start: float, stop: float) -> TextGlobalBatch:
     """The examples of a direction between two shares of its targets. Spans that meet leave out and repeat nothing."""
     ends = part.target.offsets
     first, last = (int(np.searchsorted(ends, share * ends[-1] - 0.5)) for share in (start, stop))
-    return taken(part, np.arange(first, min(last, len(part.target))))
+    return select_examples(part, np.arange(first, min(last, len(part.target))))
 
 
 def divided(parts: Sequence[Each], count: int) -> list[list[Each]]:

@@ -174,10 +174,10 @@ def split_by_direction(
     _, first = np.unique(names, return_index=True)
     for name in names[np.sort(first)]:
         chosen = np.flatnonzero(names == name)
-        yield str(name), chosen, taken(window, chosen)
+        yield str(name), chosen, select_examples(window, chosen)
 
 
-def taken(window: TextGlobalBatch, chosen: np.ndarray) -> TextGlobalBatch:
+def select_examples(window: TextGlobalBatch, chosen: np.ndarray) -> TextGlobalBatch:
     """Some of the examples of a global batch, by their numbers in it."""
     return TextGlobalBatch(
         window.source.take(chosen),

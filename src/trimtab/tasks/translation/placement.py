@@ -8,7 +8,7 @@ from trimtab.config.freezing import FrozenUntil, stages_of
 from trimtab.config.parallel import ByDirection
 from trimtab.config.run import Recipe
 from trimtab.distributed import Ranks
-from trimtab.distributed.placed_ranks import HeldTogether, PlacedRanks
+from trimtab.distributed.placed_ranks import PlacedRanks, ReplicatedWeights
 from trimtab.errors import input_error
 from trimtab.fit.modular_tasks import instance_of
 from trimtab.fit.place_tasks import place_tasks
@@ -31,7 +31,7 @@ def placed_ranks(recipe: Recipe, model: Any, ranks: Any) -> PlacedRanks | None:
 
 
 def refuse_idle(
-    placement: Placement, held: Sequence[HeldTogether], *, later: Collection[str] = frozenset()
+    placement: Placement, held: Sequence[ReplicatedWeights], *, later: Collection[str] = frozenset()
 ) -> None:
     """Raises InputError for a rank whose directions run through frozen components alone. `later` has the names of the
     weights that are frozen for the first steps."""
@@ -73,7 +73,7 @@ def placement_of(recipe: Recipe, ranks: Ranks) -> Placement:
     return parallel.placement
 
 
-def held_by(model: Modular, placement: Placement) -> list[HeldTogether]:
+def held_by(model: Modular, placement: Placement) -> list[ReplicatedWeights]:
     """The trained weights by component and by the ranks that train them, since a rank may need some layers of a
     component alone."""
     holders: dict[str, set[int]] = {}
@@ -87,12 +87,14 @@ def held_by(model: Modular, placement: Placement) -> list[HeldTogether]:
         if weight.requires_grad:
             key = model.component_of(name), tuple(sorted(holders[name]))
             groups.setdefault(key, {})[name] = weight
-    held = [HeldTogether(component, ranks_of, weights) for (component, ranks_of), weights in groups.items()]
+    held = [
+        ReplicatedWeights(component, ranks_of, weights) for (component, ranks_of), weights in groups.items()
+    ]
     order = {component: number for number, component in enumerate(model.components)}
     return sorted(held, key=lambda each: (order[each.component], each.holders))
 
 
-def described(placement: Placement, held: Sequence[HeldTogether]) -> str:
+def described(placement: Placement, held: Sequence[ReplicatedWeights]) -> str:
     """One line: what each rank works on, and how many of the weights it trains."""
     total = sum(weight.numel() for each in held for weight in each.weights.values())
     told: list[str] = []

@@ -7,7 +7,7 @@ from torch import nn
 
 from trimtab.finding import Finding
 from trimtab.model.experts import MixtureOfExperts
-from trimtab.run_findings.built_parts import DECAY_ON_OTHER_WEIGHTS
+from trimtab.run_findings.preflight import DECAY_ON_OTHER_WEIGHTS
 from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.restored_weights import weights_put_back, with_own_moments
 from trimtab.training.preflight.state_backup import backup

@@ -8,11 +8,8 @@ import torch
 from torch import nn
 
 from trimtab.finding import Finding
-from trimtab.run_findings.built_parts import (
-    OPTIMIZER_OF_OTHER_TENSORS,
-    WEIGHT_FROZEN,
-    WEIGHT_WITHOUT_GRADIENT,
-)
+from trimtab.run_findings.built_parts import WEIGHT_FROZEN, WEIGHT_WITHOUT_GRADIENT
+from trimtab.run_findings.preflight import OPTIMIZER_OF_OTHER_TENSORS
 from trimtab.step.released_steps import each_gradient
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import SEED, as_trained

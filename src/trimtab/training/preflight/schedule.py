@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from trimtab.config.step import OneCycle
 from trimtab.finding import Finding
-from trimtab.run_findings.built_parts import SCHEDULE_NOT_AS_SAID
+from trimtab.run_findings.preflight import SCHEDULE_NOT_AS_SAID
 from trimtab.tasks.examples import Checked
 from trimtab.types import TrainState
 

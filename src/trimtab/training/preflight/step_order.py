@@ -9,7 +9,7 @@ from torch import Tensor
 from trimtab.config.step import Clip as ClipConfig
 from trimtab.config.step import ClipAdaptive, ClipComponent, ClipGlobalNorm, ClipOff
 from trimtab.finding import Finding
-from trimtab.run_findings.built_parts import CLIPPED_TOO_LATE, GRADIENTS_LEFT_OVER
+from trimtab.run_findings.preflight import CLIPPED_TOO_LATE, GRADIENTS_LEFT_OVER
 from trimtab.step.clip.build import build_clip
 from trimtab.tasks.examples import Checked
 from trimtab.training.preflight.one_step import one_step

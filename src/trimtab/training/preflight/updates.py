@@ -6,7 +6,7 @@ import torch
 
 from trimtab.config.step import ClipOff
 from trimtab.finding import Finding
-from trimtab.run_findings.built_parts import (
+from trimtab.run_findings.preflight import (
     MOVES_THOUGH_NOT_TRAINED,
     RATE_NOT_APPLIED,
     SKIPPED_STEP_CHANGES_SOMETHING,
