@@ -15,9 +15,9 @@ from trimtab.model.experts import (
     fill_experts,
     grouped_product,
     grouped_product_one_by_one,
-    router_losses,
 )
 from trimtab.model.feed_forward import FeedForward, activated
+from trimtab.model.router import router_losses
 from trimtab.types import IGNORE
 
 

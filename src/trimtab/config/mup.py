@@ -122,6 +122,14 @@ def mup_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             allowed="no experts",
             fix="remove `experts`, or `mup_base_dim`",
         )
+    if isinstance(model, DecoderModel) and model.mixture_of_depths is not None:
+        yield Complaint(
+            path="model.mup_base_dim",
+            what="muP has no rule for routers of a mixture of depths",
+            got=f"mixture_of_depths: {{capacity: {model.mixture_of_depths.capacity:g}}}",
+            allowed="no mixture of depths",
+            fix="remove `mixture_of_depths`, or `mup_base_dim`",
+        )
     if not isinstance(step.optimizer, AdamW | AdEMAMix | Lion):
         yield Complaint(
             path="step.optimizer.kind",
