@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
 TIMES = ("tokens_per_second", "seconds")
 BYTES = {"data.tokenizer": {"kind": "bytes"}}
-DEPTHS = {"model.mixture_of_depths": {"capacity": 0.25, "every": 1}, "step.optimizer.weight_decay": 0.1}
+DEPTHS = {"model.mixture_of_depths": {"capacity": 0.25, "interval": 1}, "step.optimizer.weight_decay": 0.1}
 PREFIX = {**PAIRS, "model.prefix": "bidirectional"}
 
 

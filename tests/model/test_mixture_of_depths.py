@@ -20,7 +20,7 @@ from trimtab.model.sequence_layout import sequence_layout
 from trimtab.types import IGNORE
 
 ROWS = [[4, 5, 6, 7, 8, 9, 10], [14, 15, 16], [24], [34, 35, 36, 37, 38]]
-DEPTHS = {"capacity": 0.4, "every": 2, "auxiliary_loss": 0.3}
+DEPTHS = {"capacity": 0.4, "interval": 2, "auxiliary_loss": 0.3}
 
 
 def built(*, training=True, **changes):
@@ -144,8 +144,8 @@ def test_layers_that_are_computed_again_have_the_same_gradients():
     torch.testing.assert_close(gradients[0], gradients[2])
 
 
-def test_every_says_which_layers_have_a_router():
-    blocks = built(mixture_of_depths={"every": 3}, layers=7).decoder.blocks
+def test_interval_says_which_layers_have_a_router():
+    blocks = built(mixture_of_depths={"interval": 3}, layers=7).decoder.blocks
     assert all(isinstance(each, DecoderBlock) for each in blocks)
     assert [each.depths is not None for each in blocks] == [False, False, True, False, False, True, False]
 
@@ -161,7 +161,7 @@ length: 9 steps
 @for_each(
     ("override", "message"),
     [
-        (["model.mixture_of_depths.every=5"], "no layer would have a router"),
+        (["model.mixture_of_depths.interval=5"], "no layer would have a router"),
         (["model.prefix=bidirectional"], "routers are causal"),
         (["model.mup_base_dim=64"], "muP has no rule for routers"),
         (["model.warm_start=run", "adapter={rank: 2}"], "adapters do not support `model.mixture_of_depths`"),
@@ -169,6 +169,6 @@ length: 9 steps
     ],
 )
 def test_what_cannot_go_with_routers_is_refused_by_name(override, message):
-    assert parse_recipe(RECIPE).recipe.model.mixture_of_depths.every == 2
+    assert parse_recipe(RECIPE).recipe.model.mixture_of_depths.interval == 2
     with pytest.raises(InputError, match=message):
         parse_recipe(RECIPE, overrides=override)

@@ -62,7 +62,7 @@ LANGUAGE_MODELS = [
     *({"positions": each} for each in KINDS),
     *({**each, "norm": "layer"} for each in LAYERS),
     {"positions": "rotary_qkv", "norm_position": "none", "rezero": True},
-    *({"mixture_of_depths": {"capacity": 0.5, "every": 1}, "positions": each} for each in KINDS),
+    *({"mixture_of_depths": {"capacity": 0.5, "interval": 1}, "positions": each} for each in KINDS),
     *({"mixture_of_depths": {"capacity": 0.5}, **each} for each in NORMS),
     {"mixture_of_depths": {"capacity": 0.5}, "experts": {"count": 4}, "qk_norm": True},
     *FEW_LANGUAGE_MODELS,

@@ -19,7 +19,7 @@ class MixtureOfDepths(Settings):
 
     capacity: float = Field(default=0.125, gt=0, lt=1)
     """Share of the tokens of each text that a layer with a router computes in training, rounded up to a whole token."""
-    every: int = Field(default=2, ge=1, le=1000)
+    interval: int = Field(default=2, ge=1, le=1000)
     """Which layers have a router: 2 for the second, the fourth and so on; the others compute all tokens."""
     auxiliary_loss: float = Field(default=0.1, ge=0, le=10)
     """Weight of the auxiliary loss: for each layer, the mean binary cross-entropy between the scores and whether they
@@ -41,13 +41,13 @@ def check_mixture_of_depths(depths: MixtureOfDepths | None, *, layers: int, pref
     """Raises a refusal for routers that no layer would have, or whose choice could not be repeated in decoding."""
     if depths is None:
         return
-    if depths.every > layers:
+    if depths.interval > layers:
         raise refused(
-            "mixture_of_depths.every",
+            "mixture_of_depths.interval",
             "no layer would have a router",
-            got=f"{depths.every}, with {layers} layers",
+            got=f"{depths.interval}, with {layers} layers",
             allowed=f"1 to {layers}",
-            fix=f"set `every: {min(2, layers)}`, or remove `mixture_of_depths`",
+            fix=f"set `interval: {min(2, layers)}`, or remove `mixture_of_depths`",
         )
     if prefix != "causal":
         raise refused(
