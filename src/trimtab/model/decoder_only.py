@@ -65,7 +65,9 @@ class DecoderOnly(Transformer):
             epsilon=config.norm_epsilon,
         )
         depths = config.mixture_of_depths
-        for block in self.decoder.blocks[depths.interval - 1 :: depths.interval] if depths is not None else ():
+        for block in (
+            self.decoder.blocks[depths.interval - 1 :: depths.interval] if depths is not None else ()
+        ):
             block.depths = DepthRouter(depths, dim=config.dim)
         init_decoder(self, config, seed=seed)
         self.begins_zero = zero_gains(self)
