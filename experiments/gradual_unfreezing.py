@@ -5,9 +5,9 @@
 
 A small transformer learns to tell which of 16 topics a text is about: a topic is a distribution over 64 words, and what
 precedes a word matters too. Then its head is replaced, and it learns from 64 texts which of four groups of topics they
-belong to; the groups are others for each seed. All arms begin with the same weights and make the same number of steps on
-the same batches: all weights at once; the head alone; the head first and then all (LP-FT); from the head downwards, a
-layer more after each fifth of the steps (ULMFiT); and all at rates that fall by 2.6 a layer downwards. Held-out texts
+belong to; the groups are others for each seed. All arms begin with the same weights and make the same number of steps
+on the same batches: all weights at once; the head alone; the head first and then all (LP-FT); from the head downwards,
+a layer more after each fifth of the steps (ULMFiT); and all at rates that fall by 2.6 a layer downwards. Held-out texts
 are scored as they come, and with 30% of their words exchanged for random ones, which training texts never have.
 """
 
