@@ -4,9 +4,9 @@
     python experiments/lora_from_scratch.py
 
 The reader of texts of `gradual_unfreezing.py` learns its 16 topics from random weights, as far as the arm says: all of
-them, or, of the matrices of its layers, only the product of two thin ones that is added to each (LoRA), of rank 8 and of
-rank 2; the layers are 32 wide. Embeddings, norms, biases and the head are trained in all arms. All arms begin with the
-same function and read the same texts, each once.
+them, or, of the matrices of its layers, only the product of two thin ones that is added to each (LoRA), of rank 8 and
+of rank 2; the layers are 32 wide. Embeddings, norms, biases and the head are trained in all arms. All arms begin with
+the same function and read the same texts, each once.
 """
 
 import sys
@@ -91,8 +91,8 @@ def decide(result: Mapping[str, Any]) -> Sequence[Claim]:
         gaps = [each[arm] - each[other] for each in losses]
         claims.append(
             Claim(
-                f"{arm} loses {mean(gaps):.3f} nats against {other}, {min(gaps):.3f} to {max(gaps):.3f}; predicted more "
-                f"than {MARGIN} in the mean, and some in every seed",
+                f"{arm} loses {mean(gaps):.3f} nats against {other}, {min(gaps):.3f} to {max(gaps):.3f}; predicted "
+                f"more than {MARGIN} in the mean, and some in every seed",
                 mean(gaps) > MARGIN and min(gaps) > 0,
             )
         )
