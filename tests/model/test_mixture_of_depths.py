@@ -1,7 +1,6 @@
 """A mixture of depths against its router written out, text by text."""
 
 import math
-from dataclasses import replace
 
 import pytest
 import torch
@@ -9,15 +8,11 @@ import torch
 from tests.for_each import for_each
 from tests.model.test_transformer_parts import SOURCES, TARGETS, language_model
 from tests.streams import pack_of, stream_of
-from trimtab.config.load import parse_recipe
-from trimtab.errors import InputError
 from trimtab.model.block import DecoderBlock
 from trimtab.model.decoder_session import FIRST_SLOTS, PromptSession
-from trimtab.model.mixture_of_depths import depth_loads
 from trimtab.model.positions.kind import PositionInputs
 from trimtab.model.router import router_losses
 from trimtab.model.sequence_layout import sequence_layout
-from trimtab.types import IGNORE
 
 ROWS = [[4, 5, 6, 7, 8, 9, 10], [14, 15, 16], [24], [34, 35, 36, 37, 38]]
 DEPTHS = {"capacity": 0.4, "interval": 2, "auxiliary_loss": 0.3}
@@ -94,12 +89,6 @@ def test_sizes_in_training_follow_from_those_of_the_stream_alone():
     assert {*sizes} == {(16 * 2 // 5 + 4, 16)}
 
 
-@for_each(("tokens", "computed"), [(1, 1), (10, 1), (11, 2), (1000, 100), (0, 0)])
-def test_a_capacity_is_rounded_up_by_its_decimal_digits(tokens, computed):
-    depths = built(mixture_of_depths={"capacity": 0.1}).config.mixture_of_depths
-    assert depths.computes(tokens) == computed
-
-
 @torch.inference_mode()
 def test_decoding_goes_on_as_the_whole_text_beyond_the_first_slots_of_its_cache():
     model = built(training=False, positions="alibi")
@@ -114,22 +103,6 @@ def test_decoding_goes_on_as_the_whole_text_beyond_the_first_slots_of_its_cache(
     torch.testing.assert_close(found[:, 0], wanted, atol=3e-5, rtol=1e-4)
     session.keep(torch.tensor([1]))
     assert session.step(texts[1:, :1].expand(1, 2)).shape == (1, 2, 60)
-
-
-def test_what_fills_a_pack_up_changes_no_router_loss_and_no_load():
-    model, pack = built(), pack_of(SOURCES, TARGETS)
-    filled = pack_of([*SOURCES, [3]], [*TARGETS, [51, 52, 53, 54, 55, 56, 3]])
-    filled = replace(filled, labels=filled.labels.clone().index_fill(0, torch.arange(12, 19), IGNORE))
-    losses, loads = [], []
-    for each in (pack, filled):
-        model.train()(each)
-        losses.append(router_losses(model))
-        model.eval()(each)
-        loads.append(depth_loads(model))
-    torch.testing.assert_close(*losses)
-    assert loads[0] == pytest.approx(loads[1])
-    assert [*loads[0]] == ["decoder.blocks.1.depths"]
-    assert router_losses(model) is None
 
 
 @pytest.mark.slow
@@ -148,27 +121,3 @@ def test_interval_says_which_layers_have_a_router():
     blocks = built(mixture_of_depths={"interval": 3}, layers=7).decoder.blocks
     assert all(isinstance(each, DecoderBlock) for each in blocks)
     assert [each.depths is not None for each in blocks] == [False, False, True, False, False, True, False]
-
-
-RECIPE = """
-task: language_model
-data: {train: [{text: a}]}
-model: {kind: decoder, preset: tiny, mixture_of_depths: {capacity: 0.25}}
-length: 9 steps
-"""
-
-
-@for_each(
-    ("override", "message"),
-    [
-        (["model.mixture_of_depths.interval=5"], "no layer would have a router"),
-        (["model.prefix=bidirectional"], "routers are causal"),
-        (["model.mup_base_dim=64"], "muP has no rule for routers"),
-        (["model.warm_start=run", "adapter={rank: 2}"], "adapters do not support `model.mixture_of_depths`"),
-        (["model.mixture_of_depths.capacity=1"], "less than 1"),
-    ],
-)
-def test_what_cannot_go_with_routers_is_refused_by_name(override, message):
-    assert parse_recipe(RECIPE).recipe.model.mixture_of_depths.interval == 2
-    with pytest.raises(InputError, match=message):
-        parse_recipe(RECIPE, overrides=override)
