@@ -11,6 +11,8 @@ from tests.for_each import for_each
 
 RESULTS = sorted(path.name for path in FOLDER.glob("*.json"))
 NOT_AS_PREDICTED = {
+    # One of five seeds spells 88% of the names as in their text, not 90%.
+    "copying_names.json",
     # DIoU was foreseen above GIoU; it ends a little below it, and is far below it early.
     "box_losses.json",
     # Its Trainer divides by the number of micro-batches for no model at all, so Marian's gradient grows too.
