@@ -49,6 +49,8 @@ ORDER = (
     "norm_position", "position_schemes_en_ja", "position_schemes_en_de", "position_screen",
 )  # fmt: skip
 """Most verdicts for the time first."""
+SCRIPTS = ("lab_on_gpu", "parts_speed", "board", "board_peer", "record", "timed_run", "plain_progress")
+"""Of the benchmarks, those that run there too."""
 SLOW = ("alibi", "shaw", "t5")
 """First words of arms whose positions need padded rows: they take ten times as long; other arms can share the GPU."""
 
@@ -107,7 +109,7 @@ def take(paths, runs):
 def pack(args):
     take(args.results, args.runs)
     with tarfile.open(args.out, "w:gz") as tar:
-        for path in ("src", "experiments", "benchmarks/lab_on_gpu.py", "benchmarks/parts_speed.py"):
+        for path in ("src", "experiments", *(f"benchmarks/{name}.py" for name in SCRIPTS)):
             tar.add(ROOT / path, f"trimtab/{path}", filter=without_caches)
         for path in sorted(args.runs.glob("*.json")):
             tar.add(path, f"trimtab/{RUNS}/{path.name}")

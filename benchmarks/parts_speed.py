@@ -6,7 +6,8 @@
 Each part is measured in a model of its own, on packs whose segments are as long as sentences (27 tokens on average), in
 bfloat16 under autocast on a GPU: forward, loss, backward and AdamW. The default is measured first, in the middle and
 last, which shows how far the card drifts. Figures are medians of steps by CUDA events; tokens are real ones of source
-and target. Every part gets an equal share of `--seconds`. A part that fails is recorded with its error.
+and target. Parts of language models alone are measured in a decoder, which reads the targets, beside one without them.
+Every part gets an equal share of `--seconds`. A part that fails is recorded with its error.
 
 Without `--compile` the operations are launched one by one, so that a part that makes many small ones looks slower than
 it is in a run that compiles its layers; with it the first steps of each part go to compiling, about half a minute.
@@ -27,17 +28,21 @@ import torch.nn.functional as F
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "site")]  # as benchmarks/lab_on_gpu.py packs them
 
+from trimtab.config.decoder_model import DecoderModel  # noqa: E402
 from trimtab.config.layer_parts import Activation, NormPosition  # noqa: E402
 from trimtab.config.model import EncoderDecoderModel  # noqa: E402
 from trimtab.config.positions import EncoderPositions  # noqa: E402
+from trimtab.model.decoder_only import DecoderOnly  # noqa: E402
 from trimtab.model.encoder_decoder import EncoderDecoder  # noqa: E402
-from trimtab.model.experts import router_losses  # noqa: E402
+from trimtab.model.router import router_losses  # noqa: E402
 from trimtab.types import PackedBatch, Stream  # noqa: E402
 
 IDS, LONGEST, MEAN = 16000, 128, 27
 WARM_UP, FEWEST = 3, 5
 """Steps that are not counted, and that are at least."""
 DEFAULT = {}
+DECODER = "decoder, default"
+"""Parts of language models alone are measured beside it."""
 
 
 def parts():
@@ -64,6 +69,12 @@ def parts():
     for each in get_args(Activation):
         if each not in (plain.activation, "swish"):
             yield f"activation: {each}", {"activation": each}
+    yield DECODER, {"kind": "decoder"}
+    for capacity in (0.5, 0.125):
+        yield (
+            f"decoder, mixture_of_depths: {capacity}",
+            {"kind": "decoder", "mixture_of_depths": {"capacity": capacity}},
+        )
 
 
 def plain_positions(plain):
@@ -109,7 +120,8 @@ def main():
             gc.collect()
             torch.cuda.empty_cache() if args.device == "cuda" else None
         result["parts"][name] = found
-        reference = result["parts"]["default"].get("ms")
+        beside = DECODER if changes.get("kind") == "decoder" else "default"
+        reference = result["parts"].get(beside, {}).get("ms")
         if reference and "ms" in found:
             found["of_default"] = round(found["ms"] / reference, 3)
         print(f"{time.perf_counter() - begun:4.0f} s  {name:<32}{json.dumps(found)}", flush=True)
@@ -119,12 +131,22 @@ def main():
 
 def measured(args, changes, batches, *, until):
     """Milliseconds of a step, tokens a second, and the largest memory in use."""
+    if changes.get("kind") == "decoder":
+        config = DecoderModel(preset=args.preset, **changes)
+        return timed(
+            args, DecoderOnly(config, num_ids=IDS, max_positions=LONGEST, seed=1), batches, until=until
+        )
     plain = EncoderDecoderModel(preset=args.preset)
     if "feed_forward" in changes:  # so that two active experts compute what the one block does
         changes = {**changes, "feed_forward": plain.feed_forward // 2}
     config = EncoderDecoderModel(preset=args.preset, **changes)
+    model = EncoderDecoder(config, num_ids=IDS, max_positions=LONGEST, seed=1)
+    return timed(args, model, batches, until=until)
+
+
+def timed(args, model, batches, *, until):
     torch.manual_seed(0)
-    model = EncoderDecoder(config, num_ids=IDS, max_positions=LONGEST, seed=1).to(args.device)
+    model = model.to(args.device)
     on_gpu = args.device == "cuda"
     if on_gpu:
         model.kernel = "varlen"
@@ -151,7 +173,7 @@ def measured(args, changes, batches, *, until):
     while len(taken) < FEWEST or time.perf_counter() < until:
         taken.append(clocked(lambda: step(batches[len(taken) % len(batches)]), on_gpu=on_gpu))
     ms = statistics.median(taken)
-    tokens = sum(each.num_tokens for each in batches) / len(batches)
+    tokens = sum(sum(model.tokens_read(each).values()) for each in batches) / len(batches)
     found = {
         "ms": round(ms, 2),
         "spread": round(statistics.quantiles(taken, n=10)[-1] / ms, 3),

@@ -58,6 +58,8 @@ class Experiment:
     seeds: tuple[int, ...] = (1, 2, 3)
     packages: tuple[str, ...] = ("torch", "trimtab")
     """Whose versions matter."""
+    on_gpu: bool = False
+    """Whether it measures a GPU, and needs one."""
 
 
 def run(experiment: Experiment, *, quick: bool = False) -> Numbers:
@@ -75,7 +77,7 @@ def run(experiment: Experiment, *, quick: bool = False) -> Numbers:
         "supports": list(experiment.supports),
         "command": f"python experiments/{experiment.name}.py" + (" --quick" if quick else ""),
         "source_sha256": source_hash(experiment.name),
-        "hardware": processor(),
+        "hardware": graphics_card() if experiment.on_gpu else processor(),
         "versions": {"python": platform.python_version()}
         | {name: installed(name) for name in experiment.packages},
         "seeds": {str(seed): plain(experiment.measure(seed, quick)) for seed in seeds},
@@ -102,6 +104,11 @@ def main(experiment: Experiment) -> int:
     )
     parser.add_argument("--out", type=Path, help="where the result goes; by default beside the experiment")
     args = parser.parse_args()
+    if experiment.on_gpu and graphics_card() is None:
+        sys.stderr.write(
+            f"{experiment.name} measures a GPU\n  got     none that torch sees\n  fix     run it where there is one\n"
+        )
+        return 2
     result = run(experiment, quick=args.quick)
     default = None if args.quick else FOLDER / f"{experiment.name}.json"
     if out := args.out or default:
@@ -134,6 +141,13 @@ def installed(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
+
+
+def graphics_card() -> str | None:
+    """Name of the GPU; None where there is none."""
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else None
 
 
 def processor() -> str:

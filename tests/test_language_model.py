@@ -32,6 +32,7 @@ pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 
 TIMES = ("tokens_per_second", "seconds")
 BYTES = {"data.tokenizer": {"kind": "bytes"}}
+DEPTHS = {"model.mixture_of_depths": {"capacity": 0.25, "interval": 1}, "step.optimizer.weight_decay": 0.1}
 PREFIX = {**PAIRS, "model.prefix": "bidirectional"}
 
 
@@ -46,8 +47,10 @@ def weights(run, step):
     return (run / "checkpoints" / f"step-{step:08}" / "model.safetensors").read_bytes()
 
 
-@pytest.mark.quick("text")
-@pytest.mark.parametrize("changes", [{}, BYTES, PAIRS, PREFIX], ids=["text", "bytes", "pairs", "prefix"])
+@pytest.mark.quick("text", "depths")
+@pytest.mark.parametrize(
+    "changes", [{}, BYTES, PAIRS, PREFIX, DEPTHS], ids=["text", "bytes", "pairs", "prefix", "depths"]
+)
 def test_preflight_finds_nothing(tmp_path, changes):
     assert [str(each) for each in preflight(language_parts(tmp_path, **changes))] == []
 

@@ -17,7 +17,7 @@ ON_GPU = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.
 CLIMB = "train with step.recompute=block, which `trimtab fit` proposes and explains"
 MOMENTS = {
     "data": "trimtab.launch.open_datasets",
-    "model": "trimtab.launch.build",
+    "model": "trimtab.training.prepare.build",
     "first weights": "trimtab.launch.begin_from_weights",
     "checks": "trimtab.launch.preflight",
     "evaluation": "trimtab.training.train.validate",

@@ -11,6 +11,8 @@ from tests.for_each import for_each
 
 RESULTS = sorted(path.name for path in FOLDER.glob("*.json"))
 NOT_AS_PREDICTED = {
+    # One of five seeds spells 88% of the names as in their text, not 90%.
+    "copying_names.json",
     # DIoU was foreseen above GIoU; it ends a little below it, and is far below it early.
     "box_losses.json",
     # Its Trainer divides by the number of micro-batches for no model at all, so Marian's gradient grows too.
@@ -19,6 +21,8 @@ NOT_AS_PREDICTED = {
     "label_smoothing_explodes_transformers_4.57.json",
     # With skips too, untrained attention leaves 3 to 7% of the difference between tokens, not 30%.
     "rank_collapse.json",
+    # The average gains less for the convolutional net than predicted, and an average from the start is the best of all.
+    "swa_by_architecture.json",
 }
 
 

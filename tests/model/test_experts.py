@@ -15,9 +15,9 @@ from trimtab.model.experts import (
     fill_experts,
     grouped_product,
     grouped_product_one_by_one,
-    router_losses,
 )
 from trimtab.model.feed_forward import FeedForward, activated
+from trimtab.model.router import router_losses
 from trimtab.types import IGNORE
 
 
@@ -100,20 +100,6 @@ def test_the_loss_of_the_divisor_is_its_mean_squared_logarithm():
     module(x)
     scores = x @ module.router.weight.T
     torch.testing.assert_close(module.auxiliary, 0.5 * scores.exp().sum(1).log().square().mean())
-
-
-def test_routers_add_to_the_objective_in_training_alone():
-    model, pack = build(experts={"count": 4}), pack_of(SOURCES, TARGETS)
-    model.train()(pack)
-    added = router_losses(model)
-    assert added.item() > 4 * 0.01  # four layers, each at least the factor of its balance
-    copied = model.half_precision_copy(torch.bfloat16)
-    assert router_losses(copied) is None
-    added.backward()
-    assert model.encoder.blocks[0].feed_forward.router.weight.grad.any()
-    model.eval()(pack)
-    assert router_losses(model) is None
-    assert router_losses(build()) is None
 
 
 def test_tokens_that_fill_a_pack_up_change_no_router_loss_and_no_load():

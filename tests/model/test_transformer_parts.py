@@ -42,6 +42,7 @@ FEW_TRANSLATORS = [
 FEW_LANGUAGE_MODELS = [
     {"positions": "sinusoidal+shaw", "norm_position": "sandwich", "activation": "leaky_relu"},
     {"experts": {"count": 4, "active": 1}},
+    {"mixture_of_depths": {"capacity": 0.5}, "positions": "sinusoidal+t5", "norm_position": "after"},
 ]
 LAYERS = [
     *NORMS,
@@ -61,6 +62,9 @@ LANGUAGE_MODELS = [
     *({"positions": each} for each in KINDS),
     *({**each, "norm": "layer"} for each in LAYERS),
     {"positions": "rotary_qkv", "norm_position": "none", "rezero": True},
+    *({"mixture_of_depths": {"capacity": 0.5, "interval": 1}, "positions": each} for each in KINDS),
+    *({"mixture_of_depths": {"capacity": 0.5}, **each} for each in NORMS),
+    {"mixture_of_depths": {"capacity": 0.5}, "experts": {"count": 4}, "qk_norm": True},
     *FEW_LANGUAGE_MODELS,
 ]
 
@@ -159,7 +163,7 @@ def test_a_prompt_goes_on_as_the_whole_text(changes):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_gradient_of_a_pack_is_the_sum_of_those_of_its_segments_and_reaches_every_weight(case):
     kind, changes = case
-    model = build(kind)(changes)
+    model = build(kind)(changes).train()
     rows = [*zip(SOURCES, TARGETS, strict=True)]
     together = gradients(model, [rows])
     apart = gradients(model, [[row] for row in rows])

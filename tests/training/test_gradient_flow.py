@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from tests.model.test_encoder_decoder import SOURCES, TARGETS, build
 from tests.streams import pack_of
 from trimtab.training import gradient_flow as probe
-from trimtab.training.gradient_flow import first_rows, gradient_flow, needed_bytes
+from trimtab.training.gradient_flow import gradient_flow, needed_bytes
 
 PACK = pack_of(SOURCES, TARGETS)
 
@@ -33,15 +33,6 @@ def test_a_weight_behind_a_zero_gets_nothing_and_a_frozen_one_is_left_out():
 def test_other_modules_and_batches_without_labels_have_none():
     assert gradient_flow(torch.nn.Linear(2, 2), PACK) == {}
     assert gradient_flow(build().eval(), PACK.blank()) == {}
-
-
-def test_only_the_first_rows_are_read_and_at_least_one(monkeypatch):
-    model = build().eval()
-    for most, rows in ((8, 2), (1, 1)):
-        monkeypatch.setattr(probe, "MOST_TOKENS", most)
-        cut = pack_of(SOURCES[:rows], TARGETS[:rows], max_seqlen=PACK.max_seqlen)
-        assert len(first_rows(PACK, most=most).labels) == len(cut.labels)
-        assert gradient_flow(model, PACK) == pytest.approx(gradient_flow(model, cut), rel=1e-5)
 
 
 def test_logits_and_layers_count_where_few_weights_are_trained():

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from trimtab.config.experts import Experts, check_experts
 from trimtab.config.layer_parts import Activation, NormPosition, check_norms
+from trimtab.config.mixture_of_depths import MixtureOfDepths, check_mixture_of_depths
 from trimtab.config.model_settings import ModelSettings
 from trimtab.config.positions import PLAIN_THETA, PositionKind, PositionSettings, position_settings
 from trimtab.config.presets import check_fade, check_heads, check_rotation, filled_from_preset
@@ -83,6 +84,9 @@ class DecoderModel(ModelSettings):
     experts: Experts | None = None
     """Several feed-forward blocks in each layer, of which each token uses a few (mixture of experts, arXiv 1701.06538);
     `feed_forward` is the width of one."""
+    mixture_of_depths: MixtureOfDepths | None = None
+    """Layers that compute only some of the tokens, which a router chooses; the others skip them (mixture of depths,
+    arXiv 2404.02258)."""
     bias: bool | Literal["qkv"] = False
     """Biases in the linear layers of attention and feed-forward blocks, or, with `qkv`, for queries, keys and values
     alone, as in Qwen2. This does not affect norms: `norm: layer` always has a bias, `norm: rms` never. Embeddings and
@@ -143,6 +147,7 @@ class DecoderModel(ModelSettings):
         check_heads(width, self.heads, self.kv_heads)
         check_norms(self.norm_position, rezero=self.rezero)
         check_fade(self.absolute_fade, self.all_position_settings)
+        check_mixture_of_depths(self.mixture_of_depths, layers=self.layers, prefix=self.prefix)
         check_experts(self.experts, dim=self.dim, feed_forward=(self.feed_forward,))
         return self
 

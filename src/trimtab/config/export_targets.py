@@ -157,6 +157,10 @@ def llama_obstacles(model: Any) -> Iterator[Problem]:
         yield _no_llama("rezero", "true", "false")
     if model.experts is not None:
         yield _no_llama("experts", str(model.experts.count), "nothing", fix="null")
+    if model.mixture_of_depths is not None:
+        yield _no_llama(
+            "mixture_of_depths", f"capacity: {model.mixture_of_depths.capacity:g}", "nothing", fix="null"
+        )
     if model.activation not in GATED_ACTIVATIONS:
         yield _no_llama(
             "activation", model.activation, " or ".join(GATED_ACTIVATIONS), fix=GATED_ACTIVATIONS[0]
@@ -170,9 +174,13 @@ def llama_obstacles(model: Any) -> Iterator[Problem]:
 
 
 def _program_obstacles(model: Any) -> Iterator[Problem]:
-    """A program reads rows from left to right and is not told where a prefix ends, and has no grouped products."""
+    """A program reads rows from left to right and is not told where a prefix ends, and has neither grouped
+    products nor routers."""
     if model.experts is not None:
         yield _refused("model.experts", f"count: {model.experts.count}", ("null",), "torch_export")
+    if model.mixture_of_depths is not None:
+        capacity = f"capacity: {model.mixture_of_depths.capacity:g}"
+        yield _refused("model.mixture_of_depths", capacity, ("null",), "torch_export")
     if model.prefix != "causal":
         yield Problem(
             what="model.prefix: a torch.export program cannot see where a prefix ends",

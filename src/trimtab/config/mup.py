@@ -114,14 +114,7 @@ def mup_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             allowed="rezero: false",
             fix="remove `rezero`, or `mup_base_dim`",
         )
-    if model.experts is not None:
-        yield Complaint(
-            path="model.mup_base_dim",
-            what="muP has no rule for routers of experts",
-            got=f"experts: {{count: {model.experts.count}}}",
-            allowed="no experts",
-            fix="remove `experts`, or `mup_base_dim`",
-        )
+    yield from _routers(model)
     if not step.optimizer.follows_mup:
         yield Complaint(
             path="step.optimizer.kind",
@@ -137,4 +130,22 @@ def mup_contradictions(recipe: Recipe) -> Iterator[Complaint]:
             got="noam, with `mup_base_dim`",
             allowed="any other schedule",
             fix="use `{kind: inverse_sqrt}`, which is the same without the width",
+        )
+
+
+def _routers(model: EncoderDecoderModel | DecoderModel) -> Iterator[Complaint]:
+    """Parts whose scores of tokens no table of muP scales."""
+    found = [] if model.experts is None else [("experts", f"{{count: {model.experts.count}}}")]
+    match model:
+        case DecoderModel() if model.mixture_of_depths is not None:
+            found.append(("mixture_of_depths", f"{{capacity: {model.mixture_of_depths.capacity:g}}}"))
+        case _:
+            pass
+    for key, got in found:
+        yield Complaint(
+            path="model.mup_base_dim",
+            what=f"muP has no rule for routers, which `model.{key}` has",
+            got=f"{key}: {got}",
+            allowed=f"no `{key}`",
+            fix=f"remove `{key}`, or `mup_base_dim`",
         )

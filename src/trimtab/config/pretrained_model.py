@@ -7,7 +7,15 @@ from pydantic import Field, model_validator
 from trimtab.config.decoder_model import DecoderModel
 from trimtab.config.settings import refused
 
-_OF_THE_FILES = ("norm", "norm_position", "rezero", "activation", "experts", "absolute_fade")
+_OF_THE_FILES = (
+    "norm",
+    "norm_position",
+    "rezero",
+    "activation",
+    "experts",
+    "mixture_of_depths",
+    "absolute_fade",
+)
 """Beside the kind of positions: with other values, the model would have weights that no file holds."""
 
 

@@ -14,7 +14,7 @@ from trimtab.config.transformers_model import TransformersModel
 
 def weight_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     """What of them cannot hold together."""
-    for check in (_start, _positions, _experts, _adapter, _freeze, _reinitialize, _unfreezing):
+    for check in (_start, _positions, _routers, _adapter, _freeze, _reinitialize, _unfreezing):
         yield from check(recipe)
 
 
@@ -61,7 +61,7 @@ def _positions(recipe: Recipe) -> Iterator[Complaint]:
         )
 
 
-def _experts(recipe: Recipe) -> Iterator[Complaint]:
+def _routers(recipe: Recipe) -> Iterator[Complaint]:
     match recipe.model:
         case EncoderDecoderModel() | DecoderModel() if recipe.model.experts and recipe.adapter is not None:
             yield Complaint(
@@ -69,6 +69,14 @@ def _experts(recipe: Recipe) -> Iterator[Complaint]:
                 what="adapters do not support `model.experts`",
                 got=f"adapter, with experts: {{count: {recipe.model.experts.count}}}",
                 allowed="no adapter, with `experts`",
+                fix="remove it to train all weights",
+            )
+        case DecoderModel() if recipe.model.mixture_of_depths and recipe.adapter is not None:
+            yield Complaint(
+                path="adapter",
+                what="adapters do not support `model.mixture_of_depths`",
+                got=f"adapter, with mixture_of_depths: {{capacity: {recipe.model.mixture_of_depths.capacity:g}}}",
+                allowed="no adapter, with `mixture_of_depths`",
                 fix="remove it to train all weights",
             )
         case _:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtab.data.corpus import Corpus
-from trimtab.data.id_filter import TOO_LONG, what_keeps_more
+from trimtab.data.id_filter import TOO_LONG, fix_for_dropped
 from trimtab.data.lines import refuse_long_lines
 from trimtab.data.text_rows import Row, TextFeed, no_source, pair_rows, rows_of_passages
 from trimtab.data.tokenizers import Tokenizers
@@ -147,7 +147,7 @@ def _refuse_empty(
             f"data.valid: nothing of the set {name} is left to measure the loss on",
             got=f"{len(corpus):,} examples, all dropped: {', '.join(sorted(counted))}",
             allowed=f"at least one of at most {max_tokens} tokens, with a target",
-            fix=what_keeps_more(counted, shares_length=one_row),
+            fix=fix_for_dropped(counted, shares_length=one_row),
         )
 
 

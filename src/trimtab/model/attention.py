@@ -51,7 +51,7 @@ def attend(
     of: SequenceLayout,
     to: SequenceLayout,
     causal: bool,
-    bias: Float[Tensor, "heads longest longest"] | Relative | None = None,
+    bias: Float[Tensor, "*rows heads longest longest"] | Relative | None = None,
 ) -> Float[Tensor, "queries heads size"]:
     """Segment i of the queries attends to segment i of the keys and to nothing else.
 

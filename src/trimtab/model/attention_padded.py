@@ -17,7 +17,7 @@ def attend_padded(
     of: SequenceLayout,
     to: SequenceLayout,
     causal: bool,
-    bias: Float[Tensor, "heads longest longest"] | Relative | None = None,
+    bias: Float[Tensor, "*rows heads longest longest"] | Relative | None = None,
 ) -> Float[Tensor, "queries heads size"]:
     """Any device and precision. Only attention is padded; all other work stays on the flat stream."""
     q, k, v = pad_rows(queries, of), pad_rows(keys, to), pad_rows(values, to)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -14,6 +15,7 @@ from trimtab.model.attention import attend
 from trimtab.model.encoder_mix import EncoderMix
 from trimtab.model.experts import build_feed_forward
 from trimtab.model.layer_settings import LayerSettings, OwnShape
+from trimtab.model.mixture_of_depths import DepthRouter, positions_of
 from trimtab.model.norm import SubLayerNorm, build_norm, build_sub_layer_norm
 from trimtab.model.positions.kind import PositionInputs, RotaryCosSin
 from trimtab.model.positions.shaw import DistanceVectors, Relative, distance_vectors
@@ -303,6 +305,8 @@ class DecoderBlock(nn.Module):
         self.cross = CrossAttention(config) if own is None else None
         self.norm_feed_forward = build_sub_layer_norm(config, epsilon=epsilon)
         self.feed_forward = build_feed_forward(config)
+        self.depths: DepthRouter | None = None
+        """Chooses the tokens that this layer computes, where the model asks for it and fills it in."""
 
     def forward(
         self,
@@ -316,6 +320,14 @@ class DecoderBlock(nn.Module):
     ) -> Float[Tensor, "tokens dim"] | AlignedOutput:
         """The residual path after this layer. Self-attention is causal, in both directions over a prefix where there
         is one. With a `head` of the attention to the source, counted from 0, its queries and keys too."""
+        if self.depths is not None:
+            assert source is None, "a decoder alone"
+            assert prefix is None, "one that is causal"
+            chosen = self.depths.choose(x, layout)
+            attend = partial(
+                self.attention, layout=chosen.layout, positions=positions_of(positions, chosen), causal=True
+            )
+            return self.depths.put_back(x, self.computed(x[chosen.tokens], attend), chosen)
         of_head: list[Tensor] = []
 
         def attend_self(entered: Tensor) -> Tensor:
@@ -335,7 +347,15 @@ class DecoderBlock(nn.Module):
         self, x: Float[Tensor, "tokens dim"], attend_self: SubLayer, attend_source: SubLayer | None = None
     ) -> Float[Tensor, "tokens dim"]:
         """The same with both attentions passed in, which project, attend and map out; without a cross-attention the
-        last one is not called."""
+        last one is not called. Where there is a router, all tokens are computed, and attention is to hide those that it
+        does not take."""
+        computed = self.computed(x, attend_self, attend_source)
+        return computed if self.depths is None else self.depths.decided(x, computed)
+
+    def computed(
+        self, x: Float[Tensor, "tokens dim"], attend_self: SubLayer, attend_source: SubLayer | None = None
+    ) -> Float[Tensor, "tokens dim"]:
+        """The same for all tokens, without a router."""
         bottom = x
         x = self.residual.post(x, attend_self(self.residual.pre(x, self.norm_attention)), self.norm_attention)
         if self.norm_cross is not None:

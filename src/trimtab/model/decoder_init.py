@@ -11,6 +11,7 @@ from trimtab.model.block import SelfAttention
 from trimtab.model.experts import MixtureOfExperts, fill_experts
 from trimtab.model.feed_forward import FeedForward
 from trimtab.model.init import FIRST_GAIN, first_weights_are_left_out
+from trimtab.model.mixture_of_depths import DepthRouter
 from trimtab.model.norm import SubLayerNorm
 
 
@@ -45,6 +46,8 @@ def init_decoder(model: nn.Module, config: DecoderModel, *, seed: int) -> None:
                 normal(module.out, std=std * damp, generator=generator)
             case MixtureOfExperts():
                 fill_experts(module, generator=generator, std=std, damp=damp)
+            case DepthRouter():
+                module.weight.normal_(0.0, std, generator=generator)
             case FeedForward():
                 normal(module.up, std=std, generator=generator)
                 normal(module.down, std=std * damp, generator=generator)

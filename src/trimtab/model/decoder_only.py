@@ -11,12 +11,13 @@ from trimtab.config.decoder_model import DecoderModel
 from trimtab.model.attention_choice import rows_are_faster
 from trimtab.model.block import DecoderBlock
 from trimtab.model.decoder_init import first_std, init_decoder
-from trimtab.model.experts import count_real
+from trimtab.model.mixture_of_depths import DepthRouter
 from trimtab.model.neftune import with_noise
 from trimtab.model.norm import zero_gains
 from trimtab.model.positions.build import Sizes, build_positions
 from trimtab.model.positions.combined import enable_fade
 from trimtab.model.prefix_attention import prefix_layout_of
+from trimtab.model.router import count_real
 from trimtab.model.sequence_layout import sequence_layout
 from trimtab.model.stack import Stack
 from trimtab.model.transformer import Transformer
@@ -31,7 +32,8 @@ class DecoderOnly(Transformer):
     not tied), `decoder.blocks.N.{norm_attention,norm_feed_forward}.weight`, `decoder.blocks.N.attention.qkv.weight`
     (queries, keys, values one below another), `attention.out.weight`, `attention.{norm_queries,norm_keys}.weight` with
     `qk_norm`, `feed_forward.up.weight` (the gate above the other map where it is gated), `feed_forward.down.weight`,
-    `decoder.norm.weight`, and `target_positions.weight` where positions are learned.
+    `decoder.norm.weight`, `decoder.blocks.N.depths.weight` in layers with a router, and `target_positions.weight` where
+    positions are learned.
     """
 
     source_embedding: None = None
@@ -62,6 +64,11 @@ class DecoderOnly(Transformer):
             config,
             epsilon=config.norm_epsilon,
         )
+        depths = config.mixture_of_depths
+        for block in (
+            self.decoder.blocks[depths.interval - 1 :: depths.interval] if depths is not None else ()
+        ):
+            block.depths = DepthRouter(depths, dim=config.dim)
         init_decoder(self, config, seed=seed)
         self.begins_zero = zero_gains(self)
         if config.absolute_fade is not None:
@@ -69,7 +76,7 @@ class DecoderOnly(Transformer):
 
     def forward(self, pack: PackedBatch) -> Float[Tensor, "target_tokens dim"]:
         """The hidden vector from which each label is predicted, `output_matrix @ hidden` being its logits."""
-        if self.config.experts is not None:
+        if self.config.experts is not None or self.config.mixture_of_depths is not None:
             count_real(self, pack)
         return self.decode(pack.target)
 

@@ -31,6 +31,8 @@ class Cache:
 
     keys: Float[Tensor, "hypotheses kv_heads slots size"]
     values: Float[Tensor, "hypotheses kv_heads slots size"]
+    taken: Bool[Tensor, "hypotheses slots"] | None = None
+    """Which slots hold a token that the block's router took, and others may look at; None without a router."""
 
     def put(self, keys: Tensor, values: Tensor, past: int) -> tuple[Tensor, Tensor]:
         """Writes one token's, each `hypotheses kv_heads size`, into the slot `past`; gives all up to it."""
@@ -43,6 +45,15 @@ class Cache:
     def take(self, chosen: Tensor) -> None:
         """Goes on with these hypotheses."""
         self.keys, self.values = self.keys[chosen], self.values[chosen]
+        self.taken = None if self.taken is None else self.taken[chosen]
+
+    def seen_of(self, takes: Bool[Tensor, "hypotheses"], seen: Tensor | None) -> Tensor:
+        """What the next token sees of `seen` in a block with a router, which takes it or not: the tokens before it that
+        were taken, and itself, since nothing at all would be NaN."""
+        own = takes[:, None]
+        self.taken = own if self.taken is None else torch.cat([self.taken, own], 1)
+        looked_at = torch.cat([self.taken[:, :-1], torch.ones_like(own)], 1)
+        return both_seen(seen, looked_at[:, None, None, :])
 
 
 class PromptSession:
@@ -92,7 +103,8 @@ class PromptSession:
             distances=next_distances(self.model.target_positions, self.past, own=positions)
         )
         for block, cache in zip(self.model.decoder.blocks, self.caches, strict=True):
-            attend = self._next(cache, seen, block.attention.added(by_distance))
+            narrowed = seen if block.depths is None else cache.seen_of(block.depths.takes(x), seen)
+            attend = self._next(cache, narrowed, block.attention.added(by_distance))
             x = block.run(x, partial(block.attention.attend_by, attend, rotary=rotary))
         self.past += 1
         return self._logits(x).view(self.rows, self.width, -1)
@@ -148,7 +160,13 @@ class PromptSession:
         seen = seen if bias is None else hidden_by(bias.to(x.dtype), seen)
         by_distance = PositionInputs(distances=self.model.target_positions.distances(positions, positions))
         for block, cache in zip(self.model.decoder.blocks, self.caches, strict=True):
-            attend = self._first(cache, seen, block.attention.added(by_distance))
+            narrowed = seen
+            if block.depths is not None:
+                takes = block.depths.takes(x).view(rows, length)
+                cache.taken = takes.repeat_interleave(self.width, 0)
+                itself = torch.eye(length, dtype=torch.bool, device=x.device)
+                narrowed = both_seen(seen, (takes[:, None, :] | itself)[:, None])
+            attend = self._first(cache, narrowed, block.attention.added(by_distance))
             x = block.run(x, partial(block.attention.attend_by, attend, rotary=rotary))
         self.past, self.skipped = length, skipped.repeat_interleave(self.width)
         return x.view(rows, length, -1)[:, -1]
@@ -189,3 +207,10 @@ class PromptSession:
             return mixed.transpose(1, 2).flatten(0, 1)
 
         return attend
+
+
+def both_seen(seen: Tensor | None, looked_at: Bool[Tensor, "*rows queries keys"]) -> Tensor:
+    """The keys that are seen and looked at; `seen` may be a bias with minus infinity where a key is not seen."""
+    if seen is None:
+        return looked_at
+    return seen & looked_at if seen.dtype == torch.bool else hidden_by(seen, looked_at)

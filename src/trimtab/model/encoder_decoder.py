@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from trimtab.config.model import ModelConfig
 from trimtab.model.block import DecoderBlock, EncoderBlock, Source
 from trimtab.model.encoder_mix import EncoderMix, side_by_side
-from trimtab.model.experts import count_real
 from trimtab.model.init import init_weights
 from trimtab.model.norm import zero_gains
 from trimtab.model.positions.build import Sizes, build_positions
 from trimtab.model.positions.combined import enable_fade
 from trimtab.model.positions.kind import Positions
+from trimtab.model.router import count_real
 from trimtab.model.sequence_layout import SequenceLayout, sequence_layout
 from trimtab.model.source_factors import FactorSize, SourceFactors
 from trimtab.model.source_registers import with_register_slots, with_registers

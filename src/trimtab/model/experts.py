@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int, Int32
+from jaxtyping import Float, Int, Int32
 from torch import Tensor, nn
 
 from trimtab.config.experts import Experts
 from trimtab.model.feed_forward import GATED, FeedForward, activated
 from trimtab.model.layer_settings import LayerSettings
-from trimtab.types import IGNORE, PackedBatch
+from trimtab.model.router import Router
 
 
 def build_feed_forward(config: LayerSettings) -> nn.Module:
@@ -31,7 +31,7 @@ class Routes(NamedTuple):
     """Where the uses of each expert end in that order."""
 
 
-class MixtureOfExperts(nn.Module):
+class MixtureOfExperts(Router):
     """`sum of weight * expert(x)` over the experts that a router chooses for each token. Dropless: the products of all
     experts are one grouped product over tokens sorted by expert (MegaBlocks, arXiv 2211.15841).
 
@@ -46,16 +46,8 @@ class MixtureOfExperts(nn.Module):
         self.router = nn.Linear(config.dim, experts.count, bias=False)
         self.up = nn.Parameter(torch.empty(experts.count, gates * config.feed_forward, config.dim))
         self.down = nn.Parameter(torch.empty(experts.count, config.dim, config.feed_forward))
-        self.auxiliary: Float[Tensor, ""] | None = None
-        """The auxiliary loss per target of the last training pass; None in evaluation."""
-        self.counted: Bool[Tensor, "tokens"] | None = None
-        """Which of the next pass's tokens the auxiliary loss and the load count; None for all. See `count_real`."""
         self.load: Float[Tensor, "experts"] | None = None
         """Share of the uses that each expert had in the last pass in evaluation."""
-
-    def __getstate__(self) -> dict[str, object]:
-        """Without what the last pass left behind, so that a model can be copied between its passes."""
-        return {**self.__dict__, "auxiliary": None, "load": None, "counted": None}
 
     def forward(self, x: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows dim"]:
         """Each vector by itself."""
@@ -82,7 +74,7 @@ class MixtureOfExperts(nn.Module):
             counts = torch.zeros_like(scores[0]).scatter_add(
                 0, uses, torch.ones_like(uses, dtype=scores.dtype)
             )
-            real = self._real(scores)
+            real = self.real(scores)
             real_uses = real.repeat_interleave(self.experts.active)
             share = torch.zeros_like(scores[0]).scatter_add(0, uses, real_uses)
             share = share / real_uses.sum().clamp(min=1)
@@ -92,12 +84,6 @@ class MixtureOfExperts(nn.Module):
                 self.auxiliary, self.load = None, share.detach()
         return Routes(weights, chosen, uses.argsort(stable=True), counts.cumsum(0).to(torch.int32))
 
-    def _real(self, scores: Float[Tensor, "tokens experts"]) -> Float[Tensor, "tokens"]:
-        """1 for the tokens that count, 0 for those that fill a pack up."""
-        if self.counted is None or len(self.counted) != len(scores):
-            return torch.ones_like(scores[:, 0])
-        return self.counted.to(scores.dtype)
-
     def _auxiliary(self, scores: Tensor, chances: Tensor, share: Tensor, *, real: Tensor) -> Tensor:
         """The load-balancing loss, which is 1 for an even use, and the router z-loss, with their weights; means over
         the real tokens."""
@@ -105,18 +91,6 @@ class MixtureOfExperts(nn.Module):
         balance = self.experts.count * (share * (chances * real[:, None]).sum(0) / count).sum()
         divisor = (scores.logsumexp(-1).square() * real).sum() / count
         return self.experts.load_balancing_loss * balance + self.experts.router_z_loss * divisor
-
-
-def count_real(model: nn.Module, pack: PackedBatch) -> None:
-    """Marks the tokens of the next pass that belong to segments in which a label counts, for the auxiliary loss of the
-    routers: what fills a pack up is no text. It is computed on the device, since recorded steps repeat what the host
-    has decided; with registers before a source all of its tokens count."""
-    counts = torch.zeros(len(pack.target.cu_seqlens) - 1, dtype=torch.long, device=pack.labels.device)
-    counts = counts.index_add(0, pack.target.segments.long(), (pack.labels != IGNORE).long())
-    for name, module in model.named_modules():
-        if isinstance(module, MixtureOfExperts):
-            stream = pack.source if name.startswith("encoder.") else pack.target
-            module.counted = (counts > 0)[stream.segments.long()]
 
 
 def grouped_product(
@@ -139,16 +113,6 @@ def grouped_product_one_by_one(
     """The same, an expert after another: the slow twin."""
     parts = x.tensor_split(ends[:-1].tolist())
     return torch.cat([part @ weight.T for part, weight in zip(parts, weights, strict=True)])
-
-
-def router_losses(model: nn.Module) -> Float[Tensor, ""] | None:
-    """What the routers of all layers add to the objective for each target; None without routers, and in evaluation."""
-    found = [
-        module.auxiliary
-        for module in model.modules()
-        if isinstance(module, MixtureOfExperts) and module.auxiliary is not None
-    ]
-    return torch.stack(found).sum() if found else None
 
 
 def expert_loads(model: nn.Module) -> dict[str, float]:

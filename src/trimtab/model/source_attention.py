@@ -9,7 +9,7 @@ from torch import Tensor
 from trimtab.model.attention_padded import pad_rows
 from trimtab.model.block import AlignedOutput, Source
 from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.model.experts import count_real
+from trimtab.model.router import count_real
 from trimtab.model.sequence_layout import SequenceLayout, sequence_layout
 from trimtab.types import PackedBatch
 

@@ -10,9 +10,9 @@ from torch import nn
 
 from trimtab.finding import Finding
 from trimtab.model.block import CrossAttention, DecoderBlock, EncoderBlock, SelfAttention
-from trimtab.model.experts import MixtureOfExperts
 from trimtab.model.feed_forward import FeedForward
 from trimtab.model.positions.shaw import Relative, scores_by_distance
+from trimtab.model.router import Router
 from trimtab.training.context_use import context_use
 from trimtab.training.gradient_flow import gradient_flow
 from trimtab.training.position_use import position_use
@@ -142,12 +142,12 @@ def watching(
             open_now.close()
             if found and not asked:
                 asked = True  # before it, since these passes come here too
-                loads = [(each, each.load) for each in module.modules() if isinstance(each, MixtureOfExperts)]
+                loads = [(each, each.load) for each in module.modules() if isinstance(each, Router)]
                 found[0].positions.update(position_use(module, given[0]))
                 found[0].context.update(context_use(module, given[0], separator=vocabulary.separator))
                 found[0].gradients.update(gradient_flow(module, given[0]))
-                for experts, load in loads:  # those of the texts as they are
-                    experts.load = load
+                for router, load in loads:  # those of the texts as they are
+                    router.load = load
 
         outer.callback(model.register_forward_pre_hook(before).remove)
         outer.callback(model.register_forward_hook(after).remove)
@@ -233,8 +233,14 @@ def attentions(model: nn.Module, *, rows: int) -> Generator[dict[str, Attention]
     """While it is open, every attention of the model is looked at when it runs, by its name."""
     found: dict[str, Attention] = {}
     with ExitStack() as hooks:
+        # Behind a router, tokens have other places than in the text.
+        routed = {
+            id(each.attention)
+            for each in model.modules()
+            if isinstance(each, DecoderBlock) and each.depths is not None
+        }
         for name, module in model.named_modules():
-            if isinstance(module, SelfAttention | CrossAttention):
+            if isinstance(module, SelfAttention | CrossAttention) and id(module) not in routed:
                 hook = attention_hook(name, found, rows=rows)
                 hooks.callback(module.register_forward_pre_hook(hook, with_kwargs=True).remove)
         yield found

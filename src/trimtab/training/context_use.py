@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.training.first_rows import first_rows
 from trimtab.training.position_use import loss_of
 from trimtab.types import IGNORE, PackedBatch, Stream
 
@@ -26,10 +27,11 @@ def context_use(model: nn.Module, batch: object, *, separator: int | None = None
     """The increase of a batch's loss, in nats per target, with the context of the next text: for a translator its
     source (`loss_with_other_source`) and, where `separator` ends the sentences before a line, those alone
     (`loss_with_other_context`); for a language model the first half of each text, where the labels of the second half
-    are scored (`loss_with_other_beginning`). Empty for other models and for a single text. The model must be in
-    evaluation mode."""
+    are scored (`loss_with_other_beginning`). All are of the first rows of the batch. Empty for other models and for a
+    single text. The model must be in evaluation mode."""
     if not isinstance(batch, PackedBatch) or batch.num_segments < FEWEST_ROWS:
         return {}
+    batch = first_rows(batch, least=FEWEST_ROWS)
     match model:
         case EncoderDecoder():
             changed = {

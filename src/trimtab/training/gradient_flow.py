@@ -1,7 +1,6 @@
 """How much of the gradient reaches each weight, on a few rows of one batch."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -9,11 +8,10 @@ from torch import Tensor, nn
 from trimtab.model.block import DecoderBlock, EncoderBlock
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
+from trimtab.training.first_rows import first_rows
 from trimtab.training.position_use import mean_loss
-from trimtab.types import IGNORE, PackedBatch, Stream
+from trimtab.types import IGNORE, PackedBatch
 
-MOST_TOKENS = 2048
-"""Tokens of the source, and of the target, that are looked at; more where a single row is longer."""
 SPARE = 3
 """Times the memory of the trained weights: for their gradients, and for those of what lies between."""
 LAYER_BYTES = 68
@@ -35,7 +33,7 @@ def gradient_flow(model: nn.Module, batch: object) -> dict[str, float]:
     """
     match model, batch:
         case (EncoderDecoder() | DecoderOnly(), PackedBatch()) if batch.num_segments:
-            return _gradient_flow(model, first_rows(batch, most=MOST_TOKENS))
+            return _gradient_flow(model, first_rows(batch))
         case _:
             return {}
 
@@ -75,38 +73,6 @@ def is_float16(weights: Mapping[str, Tensor], device: torch.device) -> bool:
     """Whether gradients are float16: those of a copy in it, or of products under autocast."""
     cast = torch.is_autocast_enabled(device.type) and torch.get_autocast_dtype(device.type) == torch.float16
     return cast or any(each.dtype == torch.float16 for each in weights.values())
-
-
-def first_rows(batch: PackedBatch, *, most: int) -> PackedBatch:
-    """The first segments of a pack, as many as have at most so many tokens on either side, and at least one; without
-    links."""
-    sides = [each.cu_seqlens[1 : batch.num_segments + 1] for each in (batch.source, batch.target)]
-    rows = max(1, min(int((ends <= most).sum()) for ends in sides))
-    source, target = (_first_of(each, rows) for each in (batch.source, batch.target))
-    labels = batch.labels[: len(target.ids)]
-    return replace(
-        batch,
-        source=source,
-        target=target,
-        labels=labels,
-        num_segments=rows,
-        num_targets=int((labels != IGNORE).sum()),
-        num_tokens=len(source.ids) + len(target.ids),
-        links=None,
-    )
-
-
-def _first_of(stream: Stream, rows: int) -> Stream:
-    end = int(stream.cu_seqlens[rows])
-    return replace(
-        stream,
-        ids=stream.ids[:end],
-        positions=stream.positions[:end],
-        segments=stream.segments[:end],
-        cu_seqlens=stream.cu_seqlens[: rows + 1],
-        prefix=None if stream.prefix is None else stream.prefix[:rows],
-        full=min(stream.full, rows),
-    )
 
 
 def needed_bytes(

@@ -12,6 +12,7 @@ from trimtab.config.step import Clip, ClipGlobalNorm
 from trimtab.finding import Finding
 from trimtab.model.encoder_mix import mix_weights
 from trimtab.model.experts import expert_loads
+from trimtab.model.mixture_of_depths import depth_loads
 from trimtab.model.positions.combined import faded_weights
 from trimtab.step.learning_rate import LearningRate
 from trimtab.training.activation_statistics import IDS, ActivationStatistics, Vocabulary, watching
@@ -83,6 +84,8 @@ class HealthCheck:
     """Of the experts of each layer, see `model.experts.expert_loads`."""
     unseen: UnseenTokens = field(default_factory=lambda: UnseenTokens({}))
     """Rows of embeddings that no example has read."""
+    depths: dict[str, float] = field(default_factory=dict[str, float])
+    """Of the layers with a router, see `model.mixture_of_depths.depth_loads`."""
     vocabulary: Vocabulary = IDS
     """Spells the tokens that a look names."""
     inside: ActivationStatistics | None = None
@@ -134,7 +137,7 @@ class HealthCheck:
         with watching(model, sentences=rows, vocabulary=self.vocabulary) as found:
             yield
         self.inside = found[0] if found else self.inside
-        self.loads = expert_loads(model)
+        self.loads, self.depths = expert_loads(model), depth_loads(model)
 
     def look(self) -> Look:
         """Numbers and findings of now, with what was seen while `watching`."""
@@ -157,6 +160,7 @@ class HealthCheck:
         found["unseen_tokens"] = self.unseen.shares()
         found["encoder_mix"] = mix_weights(self.model)
         found["expert_load"] = self.loads
+        found["depth_load"] = self.depths
         return {
             kind: {name: float(f"{value:.4g}") for name, value in each.items() if math.isfinite(value)}
             for kind, each in found.items()

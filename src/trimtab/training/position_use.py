@@ -17,6 +17,7 @@ from trimtab.model.block import SelfAttention
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.encoder_decoder import EncoderDecoder
 from trimtab.model.positions.kind import Positions, RotaryCosSin
+from trimtab.training.first_rows import first_rows
 from trimtab.types import IGNORE, PackedBatch
 
 SIDES = ("source_positions", "target_positions")
@@ -62,11 +63,12 @@ class ChangedPositions(Positions):
 def position_use(model: nn.Module, batch: object) -> dict[str, float]:
     """The increase of a batch's loss, in nats per target, without absolute and without relative positions, as far as
     the model has them, and the mean cosine similarity between its hidden vectors and those of the same texts `SHIFT`
-    tokens later. Empty for models without positions of this package. The model must be in evaluation mode."""
+    tokens later. Both are of the first rows of the batch. Empty for models without positions of this package. The model
+    must be in evaluation mode."""
     match model:
         case EncoderDecoder() | DecoderOnly():
             assert isinstance(batch, PackedBatch), "they read no other batches"
-            return _position_use(model, batch)
+            return _position_use(model, first_rows(batch))
         case _:
             return {}
 

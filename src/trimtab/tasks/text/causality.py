@@ -12,6 +12,7 @@ import torch
 
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.finding import Finding
+from trimtab.model.mixture_of_depths import routed_causally
 from trimtab.run_findings.built_parts import FUTURE_SEEN
 from trimtab.tasks.diagnoses import ALONE, UNSEEN, differs_alone, not_seen, others_seen
 from trimtab.tasks.examples import Checked
@@ -29,6 +30,11 @@ from trimtab.types import PackedBatch
 
 def sees_what_it_should(parts: Checked) -> Iterator[Finding]:
     """Later tokens, other examples, and padding are not seen; the source and earlier tokens are."""
+    with routed_causally(parts.model):
+        yield from _sees_what_it_should(parts)
+
+
+def _sees_what_it_should(parts: Checked) -> Iterator[Finding]:
     window = few_examples(parts)
     pack = one_pack(parts, window)
     before = hidden_in_training(parts, pack)

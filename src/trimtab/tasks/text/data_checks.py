@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from trimtab.data.corpus import Corpus
 from trimtab.data.corpus_findings import ListedPairs, corpus_findings, lines_with_zeros
-from trimtab.data.id_filter import what_keeps_more
+from trimtab.data.id_filter import fix_for_dropped
 from trimtab.data.shared_passages import documents_in_training
 from trimtab.data.tags import untagged_sets
 from trimtab.data.valid_set import ValidSet
@@ -34,7 +34,7 @@ def example_checks(parts: Checked) -> Iterator[Finding]:
     yield from unknown_pieces(parts)
     reasons = {example.reason for example in parts.datasets.sample.dropped}
     yield from dropped_examples(
-        parts, fix=what_keeps_more(reasons, shares_length=parts.examples.kind.one_row)
+        parts, fix=fix_for_dropped(reasons, shares_length=parts.examples.kind.one_row)
     )
     yield from blank_references(parts)
     yield from symbols_are_apart(parts)

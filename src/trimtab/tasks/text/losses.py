@@ -15,8 +15,8 @@ from trimtab.inference.load import load_model
 from trimtab.loss.build import Loss, build_loss
 from trimtab.loss.guided_alignment import alignment_loss
 from trimtab.model.encoder_decoder import EncoderDecoder
-from trimtab.model.experts import router_losses
 from trimtab.model.module.module_model import ModuleModel
+from trimtab.model.router import router_losses
 from trimtab.model.source_attention import forward_aligned
 from trimtab.model.transformer import Transformer
 from trimtab.tasks.task import Untrained
@@ -51,7 +51,7 @@ class OutputMatrixLoss:
         self.loss.truncating = value
 
     def __call__(self, model: Transformer | ModuleModel, batch: Labelled) -> LossOutput:
-        """Summed over the targets of a batch; what routers of experts add is a part of the objective, not of the
+        """Summed over the targets of a batch; what routers add is a part of the objective, not of the
         loss."""
         hidden = model(batch)
         return self.with_added(self.loss(hidden, model.output_matrix, batch.labels), hidden, model, batch)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import torch
 
 from trimtab.finding import Finding
+from trimtab.model.mixture_of_depths import routed_causally
 from trimtab.run_findings.built_parts import DROPOUT_NOT_AS_SAID, EVALUATION_VARIES
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import hidden, hidden_in_training
@@ -55,7 +56,9 @@ def not_as_said(parts: Checked, pack: Batch, evaluated: torch.Tensor, *, bound: 
     if getattr(parts.model, "batch_statistics", None) is not None:
         return None  # live batch norm: a pass in training differs, as it should
     parts.model.train()
-    if (off := difference(hidden(parts, pack), evaluated)) <= bound:
+    with routed_causally(parts.model):
+        off = difference(hidden(parts, pack), evaluated)
+    if off <= bound:
         return None
     return f"dropout is 0, and a pass in training differs from one in evaluation by {off:.2g}"
 
