@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from trimtab.config.corpora import TrainCorpus, ValidFiles
-from trimtab.config.language_layers import SPELLED
+from trimtab.config.language_layers import PREPOSITIONS
 from trimtab.config.modular_data import of_direction
 from trimtab.config.modular_model import Layers, ModularModel, Route
 from trimtab.config.nearest import did_you_mean, nearest_words
@@ -125,13 +125,13 @@ def _known(model: ModularModel, name: str) -> str:
 
 def _read_for(model: ModularModel, route: Route, target: str) -> tuple[Layers, ...]:
     """The encoder of a route with the layers that are specific to another target language, where there are any."""
-    old, new = (f"_{SPELLED['target']}_{each}" for each in (route.target, target))
+    old, new = (f"_{PREPOSITIONS['target']}_{each}" for each in (route.target, target))
     return tuple(_of_language(each, old, new, known=model.encoder_components) for each in route.encoder)
 
 
 def _written_from(model: ModularModel, route: Route, source: str) -> tuple[Layers, ...]:
     """The decoder of a route with the layers that are specific to another source language, where there are any."""
-    old, new = (f"_{SPELLED['source']}_{each}" for each in (route.source, source))
+    old, new = (f"_{PREPOSITIONS['source']}_{each}" for each in (route.source, source))
     return tuple(_of_language(each, old, new, known=model.decoder_components) for each in route.decoder)
 
 
