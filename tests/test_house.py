@@ -248,3 +248,19 @@ def test_few_places_outside_of_tasks_ask_which_task_it_is():
         if not is_own and (ASKS_FOR_THE_TASK.search(text) or ASKS_FOR_THE_KIND_OF_MODEL.search(text)):
             asking.add(str(name))
     assert asking == set(PLACES_THAT_ASK_FOR_THE_TASK)
+
+
+def test_private_modules_of_pytorch_are_imported_where_they_are_used():
+    """`import torch` brings another selection of them in each version."""
+    loose = [
+        place(path, node)
+        for path in files(SOURCES)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr.startswith("_")
+        and isinstance(node.value.value, ast.Name)
+        and node.value.value.id == "torch"
+        and node.value.attr != "_C"
+    ]
+    assert loose == []
