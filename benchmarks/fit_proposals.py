@@ -21,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
+from fit_planned import evaluated
 from fit_recipes import pairs, prepared, text, tiny, with_paths
 from fit_steps import Steps
 
@@ -156,11 +157,9 @@ def one(given):
 
 
 def timed(parts, *, cuda):
-    """Tokens per second of steps whose shapes have been compiled and recorded, and an evaluation's loss of a batch, for
-    which there has to be room."""
+    """Tokens per second of steps whose shapes have been compiled and recorded, and then an evaluation, for which there
+    has to be room."""
     import torch
-
-    from trimtab.step.precision import autocast
 
     steps = Steps(parts)
     steps.warm_up()
@@ -169,17 +168,13 @@ def timed(parts, *, cuda):
     batches = steps.known(TIMED_STEPS)
     seconds = steps.seconds(batches)
     tokens = sum(batch.num_tokens for some in batches for batch in some)
-    copy = parts.evaluation_model.copy().eval()
-    with torch.no_grad(), autocast(parts.precision, parts.device):
-        parts.stepper.loss(copy, batches[0][0].to(parts.device))
-    if cuda:
-        torch.cuda.synchronize()
     found = {"tokens_per_second": round(tokens / seconds)}
+    found["shapes"] = sorted(steps.taken.values(), reverse=True)
     if cuda:
         graphs = parts.stepper.graphs
         found["reserved"] = torch.cuda.max_memory_reserved()
         found["not_recorded"] = None if graphs is None else graphs.given_up
-        found["shapes"] = sorted(steps.taken.values(), reverse=True)
+    found["evaluation"] = evaluated(parts)
     return found
 
 
