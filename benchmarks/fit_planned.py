@@ -154,6 +154,8 @@ def evaluated(parts):
             told[name] = peaks()
             torch.cuda.reset_peak_memory_stats()
 
+    if parts.stepper.graphs is not None:  # as `training.validate` does where memory is short
+        parts.stepper.graphs.close()
     if cuda:
         emptied()
     parts.model.eval()

@@ -127,13 +127,13 @@ def test_recordings_are_forgotten_when_the_device_is_done_with_them(recorded_on_
     ("free", "share", "whole_segments", "kept"),
     [
         (12, 1.0, 0, True),
-        (10, 1.0, 0, False),  # a plain step may need a little more than the pool
+        (10, 1.0, 0, False),
         (10, 1.0, 5, True),
         (50, 0.35, 0, False),  # of 100, of which 30 are taken
         (50, 0.45, 0, True),
     ],
 )
-def test_recordings_make_room_for_a_plain_step_where_both_do_not_fit(free, share, whole_segments, kept):
+def test_recordings_make_room_where_not_so_much_is_left_beside_them(free, share, whole_segments, kept):
     cuda, held = step_graphs.torch.cuda, 30 - 10 - whole_segments
     stats = {"reserved_bytes": 30, "active_bytes": held - 2, "inactive_split_bytes": 2}
     with pytest.MonkeyPatch.context() as patch:
@@ -144,8 +144,22 @@ def test_recordings_make_room_for_a_plain_step_where_both_do_not_fit(free, share
         patch.setattr(cuda, "memory_stats", lambda _: {f"{k}.all.current": v for k, v in stats.items()})
         graphs = StepGraphs(device=torch.device("cpu"))
         graphs.recordings["a shape"], graphs.pool_bytes = object(), 10
-        graphs.make_room()
+        graphs.make_room(11.0)
         assert (graphs.recordings != {}, graphs.pool_bytes) == ((True, 10) if kept else (False, 0))
+
+
+def test_recordings_are_forgotten_before_an_evaluation_unless_most_of_the_device_is_free(
+    recorded_on_a_cpu, monkeypatch
+):
+    graphs, asked = StepGraphs(device=torch.device("cpu")), []
+    graphs.recordings["a shape"] = object()
+    monkeypatch.setattr(step_graphs.torch.cuda, "synchronize", lambda _: None)
+    monkeypatch.setattr(step_graphs.torch.cuda, "mem_get_info", lambda _: (0, 100))
+    for left in (75, 74):
+        monkeypatch.setattr(step_graphs, "bytes_left", lambda device, *, pool_bytes, left=left: left)
+        graphs.make_room_to_evaluate()
+        asked.append(bool(graphs.recordings))
+    assert asked == [True, False]
 
 
 @pytest.mark.gpu

@@ -25,6 +25,9 @@ MOST_RECORDINGS = 64
 ROOM = 1.1
 """A plain step takes as much memory as a recorded one, or a little more, since its tensors lie in other blocks."""
 
+ROOM_TO_EVALUATE = 0.75
+"""Of a device's memory."""
+
 NOT_RECORDED = (
     "steps are launched kernel by kernel, which is slower, since one could not be recorded: {}. A recording keeps the "
     "memory of a step for itself; a smaller step.tokens_per_micro_batch needs less. step.cuda_graph: off silences this."
@@ -104,7 +107,7 @@ class StepGraphs:
                     parameter.grad = None
             counts, recording = self.agreed(batches, self.recordings.get(shape))
             if recording is None:
-                self.make_room()
+                self.make_room(ROOM * self.pool_bytes)
                 numbers = StepNumbers.of(
                     counts,
                     learning_rate=learning_rate,
@@ -143,13 +146,18 @@ class StepGraphs:
             return False
         return self.given_up is None and self.warmed[shape] > WARM_UP_STEPS
 
-    def make_room(self) -> None:
-        """Forgets the recordings where a plain step may not fit beside them; each is recorded again when a step of its
-        shape comes."""
-        needed = ROOM * self.pool_bytes
+    def make_room(self, needed: float) -> None:
+        """Forgets the recordings where so many bytes are not left beside them; each is recorded again when a step of
+        its shape comes."""
         if self.recordings and bytes_left(self.device, pool_bytes=self.pool_bytes) < needed:
             self.close()
             torch.cuda.empty_cache()
+
+    def make_room_to_evaluate(self) -> None:
+        """Forgets the recordings unless most of the device is free: how much an evaluation needs is not known, and it
+        takes longer than a recording."""
+        if self.recordings:
+            self.make_room(ROOM_TO_EVALUATE * torch.cuda.mem_get_info(self.device)[1])
 
     def close(self) -> None:
         """Forgets the recordings when the device is done with them: NCCL waits, in closing its connections, until no
