@@ -92,17 +92,17 @@ def repeated(*tensors: Tensor, group: int) -> list[Tensor]:
     return [each.repeat_interleave(group, dim=1) if group > 1 else each for each in tensors]
 
 
-def attended(q: Tensor, k: Tensor, v: Tensor, *, how: Program) -> Tensor:
+def attended(q: Tensor, k: Tensor, v: Tensor, *, how: Program, cast: Callable[[Any], Any]) -> Tensor:
     """Attention that saves what the kernels of a program do; with rows as `attend_full_first`."""
     group = q.shape[1] // k.shape[1]
     if how.beside_rows:
         first = TOKENS - round(how.beside_rows * TOKENS)
-        rows = attend_op(*(each[:first] for each in (q, *repeated(k, v, group=group))))[0]
-        rest = attend_op(q[first:], *repeated(k[first:], v[first:], group=group))[0]
+        rows = attend_op(*(cast(each)[:first] for each in (q, *repeated(k, v, group=group))))[0]
+        rest = attend_op(*map(cast, (q[first:], *repeated(k[first:], v[first:], group=group))))[0]
         return torch.cat([rows, rest])
-    if how.repeats_keys:
+    if how.repeats_keys and group > 1:
         k, v = repeated(k, v, group=group)
-    return attend_op(q, k, v)[0]
+    return attend_op(cast(q), cast(k), cast(v))[0]
 
 
 @contextmanager
@@ -141,7 +141,7 @@ def as_on_cuda(how: Program) -> Generator[None]:
         return torch.native_dropout(x, p, True)[0] if p else x
 
     def attend(q: Tensor, k: Tensor, v: Tensor, **rest: Any) -> Tensor:
-        return attended(*map(cast, (q, k, v)), how=how)
+        return attended(q, k, v, how=how, cast=cast)
 
     def swiglu_on_cuda(both: Tensor) -> Tensor:
         return swiglu_plain(both) if how.is_whole else swiglu_op(both)
