@@ -4,12 +4,17 @@
     python benchmarks/fit_planned.py --tiny --out tiny.json                  # tries it on a CPU, with tiny sizes
     python benchmarks/fit_planned.py --again --out results/fit_planned.json  # plans anew what was measured, on any CPU
 
-Measured are the peaks of allocated and reserved memory over steps after the first three, with the cache emptied and the
-peaks reset before them (a recorded step is recorded in the first of these), the driver's figure for the GPU, which
-nothing else may use meanwhile, and the peaks of a whole evaluation after them: the loss of the validation set, and its
-translations. Half of the first 24 recipes, drawn by the names alone, are for the constants of
-`trimtab/fit/constants.py`; the other half and the 12 recipes with settings that save memory judge them. What the file
-already has is not measured again: where the time is over, start the same command once more.
+A step compiles and records where its shape is new, so steps are taken until one shape has been recorded and launched
+(`fit_steps.py`). `plain` has the peaks of the steps from the third one to the first recording, `steady` those
+of steps of known shapes, the cache emptied before either. Measured are the most that was allocated from the third step
+on, the most that was reserved in `plain` and in `steady`, the driver's figure for the GPU, which nothing else may use
+meanwhile, and the peaks of a whole evaluation after them: the loss of the validation set, and its translations. What a
+plain step of a further shape reserves beside recordings is in `warm` alone: they make room for it where it does not
+fit.
+
+Half of the first 24 recipes, drawn by the names alone, are for the constants of `trimtab/fit/constants.py`; the other
+half and the 12 recipes with settings that save memory judge them. What the file already has is not measured again:
+where the time is over, start the same command once more.
 """
 
 import argparse
@@ -110,6 +115,8 @@ def planned_anew(args):
     ):
         prepared(Path(place), small=False)
         for name, arm in found["arms"].items():
+            if "slots" not in arm:  # it ended before its first step
+                continue
             loaded = load_recipe(recipe_file(name, Path(place), small=False))
             plan = plan_recipe(loaded.recipe, loaded.folder, gpu)
             slots = replace(plan.run.slots, **arm["slots"], targets=arm["slots"]["target"])

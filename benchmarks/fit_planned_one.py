@@ -10,6 +10,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from fit_recipes import recipe_file
+from fit_steps import FIRST_STEPS, Steps, emptied, peaks, slots_of
 
 from trimtab.config.load import load_recipe
 from trimtab.fit.gpus import find_gpu, local_gpu
@@ -17,7 +18,7 @@ from trimtab.fit.plan import plan_recipe, plan_run
 from trimtab.fit.planned_run import run_of
 from trimtab.fit.speed import speed_of
 
-WARM_STEPS, MEASURED_STEPS, TIMED_STEPS = 3, 3, 5
+MEASURED_STEPS, TIMED_STEPS = 3, 6
 
 
 def one(name, folder, *, small):
@@ -58,9 +59,8 @@ def one(name, folder, *, small):
     else:
         parts = build(recipe, datasets)
     found["seconds_to_build"] = round(time.perf_counter() - begun, 2)
-    steps = parts.stream.batches(0)
     try:
-        measured(parts, steps, found)
+        measured(parts, found)
     except (RuntimeError, MemoryError) as error:
         found["error"] = f"{type(error).__name__}: {error}"[:500]
     found["resolved"] = planned_again(parts, loaded)
@@ -69,56 +69,49 @@ def one(name, folder, *, small):
     os._exit(0)  # workers of the loader and threads of compilers are not waited for
 
 
-def measured(parts, steps, found):
+def measured(parts, found):
     """Steps, their peaks, their time, and an evaluation."""
     import torch
 
     cuda = torch.cuda.is_available()
-    for number in range(WARM_STEPS):
-        found["slots"] = step(parts, steps, number)
+    steps = Steps(parts)
+
+    def after(number):
+        if cuda and number > FIRST_STEPS and not steps.recordings:
+            found["plain"] = peaks()
+        if cuda and number == FIRST_STEPS:
+            found["first"] = peaks()
+            emptied()
+
+    found["slots"] = slots_of(steps.warm_up(after))
     if cuda:
-        found["before_reset"] = peaks()
-        torch.cuda.synchronize()
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
-    for number in range(WARM_STEPS, WARM_STEPS + MEASURED_STEPS):
-        step(parts, steps, number)
+        found["warm"] = peaks()
+        emptied()
+    for packs in steps.known(MEASURED_STEPS):
+        steps.take(packs)
     if cuda:
-        found["measured"] = peaks()
+        found["steady"] = peaks()
+        over = [found[name] for name in ("plain", "warm", "steady")]
+        found["measured"] = {
+            "allocated": max(each["allocated"] for each in over),
+            "reserved": max(found[name]["reserved"] for name in ("plain", "steady")),
+        }
         free, total = torch.cuda.mem_get_info()
-        found["driver_in_use"], found["driver_total"] = total - free, total
-        found["reserved_then"] = torch.cuda.memory_reserved()
-    packs = [next(steps)[1] for _ in range(TIMED_STEPS)]
-    wait(cuda)
-    begun = time.perf_counter()
-    for number, batches in enumerate(packs):
-        parts.stepper.reseed(number)
-        parts.stepper.take_step(batches, learning_rate=1e-5)
-    wait(cuda)
-    seconds = time.perf_counter() - begun
+        beside = total - free - torch.cuda.memory_reserved()
+        found["driver_in_use"], found["driver_total"] = beside + found["measured"]["reserved"], total
+        found["reserved_then"] = found["measured"]["reserved"]
+    packs, before = steps.known(TIMED_STEPS), steps.recordings
+    seconds = steps.seconds(packs)
+    found["recorded_while_timed"] = steps.recordings - before
     tokens = sum(batch.num_tokens for batches in packs for batch in batches)
     found["step_seconds"] = round(seconds / TIMED_STEPS, 5)
     found["tokens_per_second"] = round(tokens / seconds)
     graphs = parts.stepper.graphs
-    found["recordings"] = 0 if graphs is None else len(graphs.recordings)
+    found["recordings"], found["shapes"] = steps.recordings, sorted(steps.taken.values(), reverse=True)
     found["not_recorded"] = None if graphs is None else graphs.given_up
     found["evaluation"] = evaluated(parts)
     if cuda:
         found["phases"] = phases(parts, packs[0][0])
-
-
-def step(parts, steps, number):
-    """One step, and the slots of its micro-batches."""
-    _, packs = next(steps)
-    parts.model.train()
-    parts.stepper.reseed(number)
-    parts.stepper.take_step(packs, learning_rate=1e-5)
-    first = packs[0]
-    if hasattr(first, "target"):
-        shape = {"target": len(first.target.ids), "source": len(first.source.ids)}
-    else:
-        shape = {"target": 0, "source": len(first.text.ids)}
-    return {**shape, "micro_batches": len(packs)}
 
 
 def evaluated(parts):
@@ -134,9 +127,10 @@ def evaluated(parts):
             told[name] = peaks()
             torch.cuda.reset_peak_memory_stats()
 
+    if parts.stepper.graphs is not None:  # as `training.validate` does where memory is short
+        parts.stepper.graphs.close()
     if cuda:
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
+        emptied()
     parts.model.eval()
     copy, own = parts.evaluation_model.copy().eval(), parts.task.validation
     note("copy")
@@ -168,28 +162,6 @@ def phases(parts, batch):
         torch.cuda.memory_allocated(),
     )
     return told
-
-
-def peaks():
-    import torch
-
-    stats = torch.cuda.memory_stats()
-    return {
-        "allocated": torch.cuda.max_memory_allocated(),
-        "reserved": torch.cuda.max_memory_reserved(),
-        "held": torch.cuda.memory_allocated(),
-        "requested": stats.get("requested_bytes.all.peak", 0),
-        "inactive": stats.get("inactive_split_bytes.all.peak", 0),
-        "segments": stats.get("segment.all.peak", 0),
-        "retries": stats.get("num_alloc_retries", 0),
-    }
-
-
-def wait(cuda):
-    import torch
-
-    if cuda:
-        torch.cuda.synchronize()
 
 
 def card():

@@ -21,7 +21,9 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
+from fit_planned import evaluated
 from fit_recipes import pairs, prepared, text, tiny, with_paths
+from fit_steps import Steps
 
 from trimtab.config.load import load_recipe
 from trimtab.fit.ask import open_subject
@@ -30,8 +32,8 @@ from trimtab.fit.gpus import find_gpu, local_gpu
 from trimtab.fit.plan import plan_recipe
 from trimtab.fit.speed import speed_of
 
-WARM_STEPS, TIMED_STEPS = 5, 8
-"""The fourth step is recorded."""
+OTHER_STEPS, TIMED_STEPS = 6, 8
+"""Steps of any shapes, which have to fit beside what is recorded, and of known ones."""
 AHEAD = 3
 """Processes that import and read data while another one has the GPU."""
 LEFT_S = 470.0
@@ -155,35 +157,24 @@ def one(given):
 
 
 def timed(parts, *, cuda):
-    """Tokens per second after the first steps, and an evaluation's loss of a batch, for which there has to be room."""
+    """Tokens per second of steps whose shapes have been compiled and recorded, and then an evaluation, for which there
+    has to be room."""
     import torch
 
-    from trimtab.step.precision import autocast
-
-    steps = parts.stream.batches(0)
-    parts.model.train()
-    for number in range(WARM_STEPS):
-        parts.stepper.reseed(number)
-        parts.stepper.take_step(next(steps)[1], learning_rate=1e-5)
-    batches = [next(steps)[1] for _ in range(TIMED_STEPS)]
-    wait = torch.cuda.synchronize if cuda else lambda: None
-    wait()
-    began = time.perf_counter()
-    for number, some in enumerate(batches):
-        parts.stepper.reseed(number)
-        parts.stepper.take_step(some, learning_rate=1e-5)
-    wait()
-    seconds = time.perf_counter() - began
+    steps = Steps(parts)
+    steps.warm_up()
+    for _ in range(OTHER_STEPS):
+        steps.take()
+    batches = steps.known(TIMED_STEPS)
+    seconds = steps.seconds(batches)
     tokens = sum(batch.num_tokens for some in batches for batch in some)
-    copy = parts.evaluation_model.copy().eval()
-    with torch.no_grad(), autocast(parts.precision, parts.device):
-        parts.stepper.loss(copy, batches[0][0].to(parts.device))
-    wait()
     found = {"tokens_per_second": round(tokens / seconds)}
+    found["shapes"] = sorted(steps.taken.values(), reverse=True)
     if cuda:
         graphs = parts.stepper.graphs
         found["reserved"] = torch.cuda.max_memory_reserved()
         found["not_recorded"] = None if graphs is None else graphs.given_up
+    found["evaluation"] = evaluated(parts)
     return found
 
 

@@ -6,7 +6,7 @@ import torch
 
 from tests.fake_ranks import Twins
 from tests.small_run import small_parts
-from trimtab.build import build
+from trimtab.build import build, compile_layers
 from trimtab.errors import InputError
 
 CPU = torch.device("cpu")
@@ -87,3 +87,22 @@ def test_weights_that_match_a_pattern_keep_their_values(parts):
     wanted = {name for name in named if name.startswith("encoder.") or name == "embedding.weight"}
     assert wanted == built.model.frozen == {name for name, each in named.items() if not each.requires_grad}
     assert len(built.stepper.optimizer.parameters) == len(named) - len(wanted)
+
+
+@pytest.mark.parametrize(("gradients", "donated"), [("released", False), ("kept", True)])
+def test_graphs_of_compiled_layers_stay_for_a_second_backward_pass_where_gradients_are_released(
+    parts, gradients, donated
+):
+    import torch._functorch.config as functorch
+
+    compiled = []
+
+    class Model:
+        def compile_blocks(self):
+            compiled.append(functorch.donated_buffer)
+
+    size = parts.recipe.step.tokens_per_step
+    recipe = recipe_with(parts, step={"gradients": gradients, "tokens_per_micro_batch": size})
+    with functorch.patch(donated_buffer=True):
+        compile_layers(recipe, Model())
+    assert compiled == [donated]

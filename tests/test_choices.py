@@ -40,3 +40,20 @@ def test_slots_that_are_only_context_count_in_packs(parts, packed):
     plain = shape_for(recipe, lengths, packed=packed)
     wider = shape_for(recipe, lengths, packed=packed, slots_per_target=2.0)
     assert wider.num_packs >= 2 * plain.num_packs - 1
+
+
+@pytest.mark.parametrize(
+    ("max_tokens", "deterministic", "first"),
+    [(512, False, False), (520, False, True), (520, True, False)],
+)
+def test_packs_begin_with_full_documents_only_where_attention_may_take_them_as_rows(
+    parts, max_tokens, deterministic, first
+):
+    """Otherwise steps that differ in nothing else would be recorded one by one."""
+    recipe = parts.recipe
+    step = recipe.step.model_copy(
+        update={"deterministic": deterministic, "tokens_per_step": 2048, "tokens_per_micro_batch": 2048}
+    )
+    data = recipe.data.model_copy(update={"max_tokens": max_tokens})
+    asked = recipe.model_copy(update={"step": step, "data": data})
+    assert shape_for(asked, parts.datasets.lengths, packed=True).full_first is first

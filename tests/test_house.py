@@ -260,3 +260,19 @@ def test_messages_name_extras_that_there_are():
     ]
     assert named
     assert [each for each in named if each[1] not in extras] == []
+
+
+def test_private_modules_of_pytorch_are_imported_where_they_are_used():
+    """`import torch` brings another selection of them in each version."""
+    loose = [
+        place(path, node)
+        for path in files(SOURCES)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr.startswith("_")
+        and isinstance(node.value.value, ast.Name)
+        and node.value.value.id == "torch"
+        and node.value.attr != "_C"
+    ]
+    assert loose == []

@@ -139,9 +139,7 @@ def build(
     loss = task.build_loss(recipe, datasets, device=device)
     recipe = with_found_teacher(recipe, loss)
     if compiled:
-        if recipe.step.gradients == "released":
-            torch._functorch.config.donated_buffer = False  # a graph that is kept for a second backward pass
-        model.compile_blocks()
+        compile_layers(recipe, model)
     objective = TrainingModule(model, loss, precision=precision, device=device)
     sharding = shard_objective(objective) if sharded else None
     stepper = build_stepper(recipe, objective, clock=clock, ranks=ranks, sharding=sharding)
@@ -166,6 +164,15 @@ def build(
         sharding=sharding,
         placed=placed,
     )
+
+
+def compile_layers(recipe: Recipe, model: Any) -> None:
+    """Compiles the layers of a model, for the passes that the steps of a recipe make over each graph."""
+    if recipe.step.gradients == "released":
+        import torch._functorch.config as functorch  # late: only who compiles needs it
+
+        functorch.donated_buffer = False  # a graph that is kept for a second backward pass
+    model.compile_blocks()
 
 
 def shard_objective(objective: TrainingModule) -> Sharding:

@@ -9,6 +9,7 @@ import numpy as np
 
 from trimtab.config.run import Recipe
 from trimtab.data.shape import PackShape, plan_shape, without_slack
+from trimtab.model.tiled.tiles import LONGEST
 from trimtab.step.precision import Resolved
 
 
@@ -36,9 +37,15 @@ def shape_for(
     )
     if slots_per_target == 1.0 and recipe.translates and recipe.model.has_encoder:
         shape = without_slack(shape, tokens_per_step=recipe.step.tokens_per_step)
-    shape = replace(shape, prefix=recipe.model.reads_prefix)
+    shape = replace(shape, prefix=recipe.model.reads_prefix, full_first=may_be_rows(recipe, shape))
     given = recipe.step.source_tokens_per_micro_batch
     return shape if given is None else replace(shape, source_slots=max(given, shape.source_max_seqlen))
+
+
+def may_be_rows(recipe: Recipe, shape: PackShape) -> bool:
+    """Whether attention may take full documents as rows. Elsewhere packs keep their order and say of none that it is
+    full, since steps with other numbers of full documents are recorded separately."""
+    return shape.target_max_seqlen > LONGEST and not recipe.step.deterministic
 
 
 def resolve_auto(

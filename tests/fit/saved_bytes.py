@@ -21,6 +21,7 @@ from trimtab.config.model import EncoderDecoderModel
 from trimtab.fit.activations import Program
 from trimtab.model import block as blocks
 from trimtab.model.block import DecoderBlock, EncoderBlock, Source
+from trimtab.model.gated import swiglu_op, swiglu_plain
 from trimtab.model.low_rank import with_low_rank
 from trimtab.model.positions.kind import PositionInputs, RotaryCosSin
 from trimtab.model.sequence_layout import SequenceLayout
@@ -86,6 +87,24 @@ class FusedRmsNorm(torch.autograd.Function):
         return gradient * statistic * weight, (gradient * x * statistic).flatten(0, -2).sum(0)
 
 
+def repeated(*tensors: Tensor, group: int) -> list[Tensor]:
+    """Keys or values once for each head of the queries."""
+    return [each.repeat_interleave(group, dim=1) if group > 1 else each for each in tensors]
+
+
+def attended(q: Tensor, k: Tensor, v: Tensor, *, how: Program, cast: Callable[[Any], Any]) -> Tensor:
+    """Attention that saves what the kernels of a program do; with rows as `attend_full_first`."""
+    group = q.shape[1] // k.shape[1]
+    if how.beside_rows:
+        first = TOKENS - round(how.beside_rows * TOKENS)
+        rows = attend_op(*(cast(each)[:first] for each in (q, *repeated(k, v, group=group))))[0]
+        rest = attend_op(*map(cast, (q[first:], *repeated(k[first:], v[first:], group=group))))[0]
+        return torch.cat([rows, rest])
+    if how.repeats_keys and group > 1:
+        k, v = repeated(k, v, group=group)
+    return attend_op(cast(q), cast(k), cast(v))[0]
+
+
 @contextmanager
 def as_on_cuda(how: Program) -> Generator[None]:
     """While it is open layers compute and save as they do on a GPU under this program."""
@@ -122,10 +141,10 @@ def as_on_cuda(how: Program) -> Generator[None]:
         return torch.native_dropout(x, p, True)[0] if p else x
 
     def attend(q: Tensor, k: Tensor, v: Tensor, **rest: Any) -> Tensor:
-        group = q.shape[1] // k.shape[1]
-        if how.repeats_keys and group > 1:
-            k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
-        return attend_op(cast(q), cast(k), cast(v))[0]
+        return attended(q, k, v, how=how, cast=cast)
+
+    def swiglu_on_cuda(both: Tensor) -> Tensor:
+        return swiglu_plain(both) if how.is_whole else swiglu_op(both)
 
     with (
         patch.object(nn.Linear, "forward", linear),
@@ -135,6 +154,7 @@ def as_on_cuda(how: Program) -> Generator[None]:
         patch("trimtab.model.lora.F.linear", plain_linear),
         patch("trimtab.model.lora.with_low_rank", low_rank),
         patch.object(blocks, "attend", attend),
+        patch("trimtab.model.feed_forward.swiglu", swiglu_on_cuda),
     ):
         yield
 

@@ -63,6 +63,15 @@ def test_saved_bytes_of_plain_decoder_layers_are_those_of_the_formula(model, how
     assert counted == planned_decoder(model, how)
 
 
+@pytest.mark.parametrize("kv_heads", [1, 3])
+def test_full_documents_as_rows_keep_the_output_and_repeated_keys_of_the_rest_once_more(kv_heads):
+    model = decoder(kv_heads=kv_heads, positions="rotary")
+    how = Program("bf16_mixed", compiled=False, repeats_keys=True, beside_rows=60 / TOKENS)
+    counted, parts, layer = counted_decoder(model, how)  # tensors of a part have no row for each token
+    parts -= 2 * sum(weight.numel() for weight in layer.parameters() if weight.ndim == 2)
+    assert counted + parts == pytest.approx(planned_decoder(model, how), abs=TOKENS)
+
+
 def test_plain_layers_copy_each_matrix_in_half_precision_once():
     how = Program("bf16_mixed", compiled=False)
     _, rest, layer = counted_decoder(decoder(), how)

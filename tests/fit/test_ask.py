@@ -117,7 +117,7 @@ def test_a_size_that_is_none_of_those_to_solve_for_is_told():
 
 
 def test_what_ran_out_of_memory_gets_changes_even_where_the_plan_says_that_it_fits():
-    assert "step.tokens_per_micro_batch=" in ask.changes_after_running_out(text_recipe(), card(80.0))
+    assert "step.compile=on" in ask.changes_after_running_out(text_recipe(), card(80.0))
     assert ask.changes_after_running_out(text_recipe(model__preset="big"), card(1.0)) == ""
 
 

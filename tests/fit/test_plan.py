@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.fit.planning import card, pairs_recipe, subject_of, text_recipe
+from trimtab.fit import constants
 from trimtab.fit.gpus import find_gpu
 from trimtab.fit.memory_size import MIB
 from trimtab.fit.plan import page_locked, plan_recipe
@@ -79,10 +80,16 @@ def test_shared_keys_are_repeated_where_segments_are_long():
     assert long.activations["attention"] > short.activations["attention"]
 
 
-def test_an_evaluation_beside_a_recorded_step_needs_its_pool_too():
+def test_an_evaluation_needs_neither_the_pool_of_a_recorded_step_nor_gradients():
     recorded, plain = (planned(text_recipe(step__cuda_graph=choice)) for choice in ("on", "off"))
-    assert recorded.evaluation > recorded.driver
-    assert plain.evaluation < recorded.evaluation
+    assert (
+        recorded.evaluation - plain.evaluation
+        < 2 * constants.GRAPH_BYTES
+        < recorded.driver - recorded.evaluation
+    )
+    cut = planned(text_recipe(step__tokens_per_micro_batch=8192))
+    assert cut.owners["gradients"] > 0
+    assert cut.evaluation < recorded.evaluation
     without = text_recipe().model_copy(update={"data": text_recipe().data.model_copy(update={"valid": {}})})
     assert planned(without).evaluation == 0
 

@@ -39,7 +39,7 @@ def test_by_how_much_nothing_fits():
 
 
 def test_what_fits_only_without_evaluation_is_told():
-    recipe = text_recipe(step__tokens_per_step=8192, step__tokens_per_micro_batch=8192)
+    recipe = pairs_recipe(step__tokens_per_step=1024, step__tokens_per_micro_batch=1024)
     plan = answer(recipe, 80.0).plan
     between = (plan.driver + plan.evaluation) / 2 / 2**30
     told = answer(recipe, between)

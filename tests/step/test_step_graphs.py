@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from tests.for_each import for_each
 from tests.small_run import small_parts
 from tests.streams import pack_of
 from trimtab.step import step_graphs
@@ -122,6 +123,45 @@ def test_recordings_are_forgotten_when_the_device_is_done_with_them(recorded_on_
     assert graphs.recordings == {}
 
 
+@for_each(
+    ("free", "share", "whole_segments", "kept"),
+    [
+        (12, 1.0, 0, True),
+        (10, 1.0, 0, False),
+        (10, 1.0, 5, True),
+        (50, 0.35, 0, False),  # of 100, of which 30 are taken
+        (50, 0.45, 0, True),
+    ],
+)
+def test_recordings_make_room_where_not_so_much_is_left_beside_them(free, share, whole_segments, kept):
+    cuda, held = step_graphs.torch.cuda, 30 - 10 - whole_segments
+    stats = {"reserved_bytes": 30, "active_bytes": held - 2, "inactive_split_bytes": 2}
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("Stream", "graph_pool_handle", "synchronize"):
+            patch.setattr(cuda, name, lambda *_: None)
+        patch.setattr(cuda, "mem_get_info", lambda _: (free, 100))
+        patch.setattr(cuda, "get_per_process_memory_fraction", lambda _: share)
+        patch.setattr(cuda, "memory_stats", lambda _: {f"{k}.all.current": v for k, v in stats.items()})
+        graphs = StepGraphs(device=torch.device("cpu"))
+        graphs.recordings["a shape"], graphs.pool_bytes = object(), 10
+        graphs.make_room(11.0)
+        assert (graphs.recordings != {}, graphs.pool_bytes) == ((True, 10) if kept else (False, 0))
+
+
+def test_recordings_are_forgotten_before_an_evaluation_unless_most_of_the_device_is_free(
+    recorded_on_a_cpu, monkeypatch
+):
+    graphs, asked = StepGraphs(device=torch.device("cpu")), []
+    graphs.recordings["a shape"] = object()
+    monkeypatch.setattr(step_graphs.torch.cuda, "synchronize", lambda _: None)
+    monkeypatch.setattr(step_graphs.torch.cuda, "mem_get_info", lambda _: (0, 100))
+    for left in (75, 74):
+        monkeypatch.setattr(step_graphs, "bytes_left", lambda device, *, pool_bytes, left=left: left)
+        graphs.make_room_to_evaluate()
+        asked.append(bool(graphs.recordings))
+    assert asked == [True, False]
+
+
 @pytest.mark.gpu
 @pytest.mark.usefixtures("plain_determinism")
 class TestOnGpu:
@@ -154,6 +194,21 @@ class TestOnGpu:
         assert recorded.stepper.scale.to_dict() == plain.stepper.scale.to_dict()
         assert recorded.stepper.graphs.recordings
         assert recorded.stepper.graphs.given_up is None
+
+    def test_recordings_that_make_room_are_made_again_with_the_same_bits(self, tmp_path, monkeypatch):
+        changes = {"step.batch_warmup": {"start": 40, "over": "12 steps"}, "step.tokens_per_micro_batch": 64}
+        plain = small_parts(tmp_path / "a", **EXACT | changes | {"step.cuda_graph": "off"})
+        recorded, made = small_parts(tmp_path / "b", **EXACT | changes), []
+        record = recorded.stepper.graphs.record
+        monkeypatch.setattr(
+            recorded.stepper.graphs, "record", lambda *given: [made.append(1), record(*given)]
+        )
+        monkeypatch.setattr(step_graphs, "bytes_left", lambda device, *, pool_bytes: 0)
+        assert taken(recorded, 20) == taken(plain, 20)
+        assert_same(everything(recorded), everything(plain))
+        assert recorded.stepper.graphs.given_up is None
+        assert made
+        assert recorded.stepper.graphs.pool_bytes > 0
 
     def test_a_window_that_is_not_finite_is_refused_by_a_recording_too(self, tmp_path):
         parts = small_parts(tmp_path, **EXACT)

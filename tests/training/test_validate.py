@@ -92,6 +92,20 @@ def test_a_set_whose_pairs_are_all_too_long_has_no_loss_and_no_finding_about_its
     assert state.evaluated == 60
 
 
+def test_recorded_steps_make_room_before_the_model_is_copied(line, monkeypatch):
+    asked, kind = [], type(line.parts.evaluation_model)
+    copy = kind.copy
+
+    class Graphs:
+        def make_room_to_evaluate(self):
+            asked.append("room")
+
+    monkeypatch.setattr(line.parts.stepper, "graphs", Graphs())
+    monkeypatch.setattr(kind, "copy", lambda self: [asked.append("copy"), copy(self)][1])
+    validate(line.parts, AT_THE_END, line.recorder)
+    assert asked == ["room", "copy"]
+
+
 def test_weights_and_mode_are_as_before(line):
     before = line.weights()
     validate(line.parts, AT_THE_END, line.recorder)

@@ -14,7 +14,9 @@ the bytes of a number in products (2, or 4 in fp32) and r those of the residual 
 | what enters a linear map       | hD                                     | hD                                      |
 | attention                      | h(H + 2K), rotated h(H + K), out hH, 4n | the same                               |
 | shared keys that are repeated  | h 3H in place of the first two         | the same                                |
-| relu; gelu or silu; gated      | hF; 2hF; 4hF                           | hF; 2hF; 3hF                            |
+| full documents as rows         | hH more, of both parts in one stream;  | the same                                |
+|                                | repeated keys of the rest once more    |                                         |
+| relu; gelu or silu; gated      | hF; 2hF; 4hF, or 3hF with SwiGLU's kernel | hF; 2hF; 3hF                         |
 | dropout, each                  | D                                      | D                                       |
 | attention to a source          | hD + hH + hH + 4n, and 4D of its norm  | 4D more, hD less for the norm before it |
 | a map with LoRA of rank R; DoRA | hR; as many as it has outputs more     | the same                                |
@@ -42,6 +44,9 @@ class Program:
     """Whether attention runs over flat packs; else over padded rows."""
     repeats_keys: bool = False
     """Whether the kernel of attention takes as many heads of keys as of queries, so that shared ones are repeated."""
+    beside_rows: float = 0.0
+    """The most of a pack that is left for another kernel where attention takes full documents as rows; 0 where it does
+    not."""
     recompute: Literal["none", "feed_forward", "block"] = "none"
     """What is computed again in the backward pass, of each layer."""
     casts_rms_norm: bool = True
@@ -149,6 +154,9 @@ def repeated(layer: Layer, how: Program) -> bool:
 def _attention(layer: Layer, how: Program) -> int:
     half, queries, keys = how.half, layer.query_width, layer.key_width
     sums = 4 * layer.heads
+    if how.beside_rows:
+        sums += half * queries if _saves_input(layer, "out") else 0
+        sums += int(half * 2 * queries * how.beside_rows) if repeated(layer, how) else 0
     if not how.packed:  # padded rows of queries, keys, values and the output, and the output as a flat stream
         return half * 5 * queries + sums
     norms = 0
@@ -173,7 +181,7 @@ def _cross_attention(layer: Layer, how: Program) -> int:
 def _feed_forward(layer: Layer, how: Program) -> int:
     product = how.half * layer.feed_forward
     if layer.gated:
-        kept = 3 if how.compiled else 4
+        kept = 3 if how.compiled or (layer.activation == "swiglu" and not how.is_whole) else 4
         saved = kept * product
         return saved if _saves_input(layer, "down") else saved - product
     if layer.activation == "relu":

@@ -26,6 +26,8 @@ from trimtab.fit.speed import speed_of
 
 EXACT, ROUNDED, TRAINED_OTHERWISE, OTHER_DATA, OTHER_MODEL = range(5)
 """What a change does to the training: nothing; another rounding; another optimizer; shorter texts; another model."""
+NEAR = 0.05
+"""Of the speed as it is: nearer to each other than this, estimates say nothing, and fewer changes are better."""
 LEAST_MICRO_BATCH = 256
 LEAST_LENGTH = 64
 LEAST_VOCABULARY = 4000
@@ -92,8 +94,8 @@ class Situation:
 
 
 def cheapest_climb(situation: Situation) -> Climb | None:
-    """The changes that make it fit and do least to the training; of those that do the same, the fastest. None where
-    nothing helps."""
+    """The changes that make it fit and do least to the training; of those that do the same, the fewest that are as good
+    as the fastest. None where nothing helps."""
     before = speed_of(situation.planned(situation.recipe), situation.gpu).tokens_per_second
     for effect in (EXACT, ROUNDED, TRAINED_OTHERWISE, OTHER_DATA, OTHER_MODEL):
         found = [
@@ -101,7 +103,9 @@ def cheapest_climb(situation: Situation) -> Climb | None:
             for changes, plan in _fitting(situation, effect)
         ]
         if found:
-            return min(found, key=lambda climb: (round(climb.slowdown, 2), len(climb.changes)))
+            least = min(climb.slowdown for climb in found)
+            near = [climb for climb in found if climb.slowdown <= least + NEAR]
+            return min(near, key=lambda climb: (len(climb.changes), climb.slowdown))
     return None
 
 

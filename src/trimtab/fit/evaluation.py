@@ -20,16 +20,16 @@ FIRST_SLOTS = 64
 
 
 def evaluation_bytes(run: Run, *, base: int, reserved: int) -> int:
-    """The driver's bytes in an evaluation: a copy of the model and what scores it, beside what stays. A recorded step
-    keeps its pool meanwhile. Where weights are sharded, the copy is added to all that steps have reserved, as in the
-    one measured run (69.6 GiB, with 58.8 planned for the steps and 13.6 for the copy)."""
+    """The driver's bytes in an evaluation: a copy of the model and what scores it, beside what stays between steps;
+    recorded steps make room for it where memory is short. Where weights are sharded, the copy is added to all that
+    steps have reserved, as in the one measured run (69.6 GiB; 58.8 were planned for the steps, 13.6 for the copy)."""
     if not run.evaluates:
         return 0
     if run.is_sharded:
         return reserved + copy_bytes(run) + constants.CONTEXT_BYTES + constants.NCCL_BYTES
     copied = copy_bytes(run)
     averaged = copied if run.recipe.evaluate.weights == "ema" else 0
-    stays = reserved + constants.GRAPH_BYTES if run.recorded else base
+    stays = base + (constants.GRAPH_BYTES if run.recorded else 0)
     nccl = constants.NCCL_BYTES if run.ranks > 1 else 0
     passing = max(scoring_bytes(run), translating_bytes(run))
     return stays + copied + averaged + passing + constants.CONTEXT_BYTES + constants.GAP_BYTES + nccl

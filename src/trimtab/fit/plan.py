@@ -97,7 +97,7 @@ def plan_run(run: Run) -> Plan:
         allocated,
         reserved,
         driver,
-        evaluation_bytes(run, base=base, reserved=reserved),
+        evaluation_bytes(run, base=base - held.get("gradients", 0), reserved=reserved),
         _host(run),
         dict(activations),
         _start(run),

@@ -21,6 +21,11 @@ TILED_LONGEST = 512
 TILED_SIZES = (32, 64, 128)
 """Up to this length of a segment, heads of these sizes attend in tiles, which share keys without repeating them
 (`model/tiled`)."""
+ROWS_SIZES = (64, 128)
+ROWS_FROM = 9.0
+"""Heads, and compute capability, for which full documents longer than that are seen as rows (`model/attention_rows`):
+the kernels are written for Hopper and Blackwell, elsewhere `model/attention_choice` finds them slower."""
+FULL_SHARES = 4
 CASTS_FROM = (2, 13)
 """Version of PyTorch whose autocast was seen to list `rms_norm`; 2.11 does not."""
 PLANNED_LOSS = frozenset({"kind", "label_smoothing", "z_loss", "truncate"})
@@ -85,6 +90,7 @@ def run_of(recipe: Recipe, folder: Path, gpu: Gpu, shape: Shape, *, ranks: int =
         compiled=packed and wants_compile(recipe),
         packed=packed,
         repeats_keys=not (tiles and sizes <= {*TILED_SIZES}),
+        beside_rows=beside_rows(slots) if packed and may_be_rows(recipe, gpu, shape, slots) else 0.0,
         recompute=recipe.step.recompute,
         casts_rms_norm=torch_casts_rms_norm(),
     )
@@ -101,6 +107,21 @@ def refuse_unplanned_loss(loss: LossConfig) -> None:
             allowed=", ".join(sorted(PLANNED_LOSS - {"kind"})),
             fix="start `trimtab train`: it tries the largest micro-batch first and says at once if it does not fit",
         )
+
+
+def may_be_rows(recipe: Recipe, gpu: Gpu, shape: Shape, slots: Slots) -> bool:
+    """Whether attention may take full documents as rows, as `choices.may_be_rows` and the model decide."""
+    is_decoder = recipe.facts.one_row and not recipe.model.has_encoder and not recipe.model.reads_prefix
+    fits = all(stack.layer.head_size in ROWS_SIZES for stack in shape.stacks)
+    is_long = slots.longest > TILED_LONGEST and not recipe.step.deterministic
+    return is_decoder and fits and is_long and gpu.capability >= ROWS_FROM
+
+
+def beside_rows(slots: Slots) -> float:
+    """The share of a pack beside as few full documents as are taken as rows: a quarter of those that fit, rounded up
+    (`data/cut`)."""
+    rows = -(-(slots.target // slots.longest) // FULL_SHARES)
+    return max(0.0, 1 - rows * slots.longest / slots.target)
 
 
 def may_be_recorded(recipe: Recipe) -> bool:

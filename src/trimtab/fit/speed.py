@@ -6,7 +6,7 @@ from trimtab.config.optimizers import AdamW
 from trimtab.fit import constants
 from trimtab.fit.gpus import Gpu
 from trimtab.fit.optimizer_memory import LEAST_NUMBERS, kept_bytes
-from trimtab.fit.plan import Plan, activations_of
+from trimtab.fit.plan import Plan, activations_of, all_copies
 from trimtab.fit.planned_run import Run, is_released
 
 
@@ -22,31 +22,48 @@ def speed_of(plan: Plan, gpu: Gpu) -> Speed:
     """The estimate for a GPU of the table."""
     run = plan.run
     slots, how = run.slots, run.how
-    rate = gpu.teraflops * 1e12 * constants.GEMM_SHARE / (8 if how.is_whole else 1)
+    share = constants.RELEASED_GEMM_SHARE if is_released(run) else constants.GEMM_SHARE
+    rate = gpu.teraflops * 1e12 * share / (8 if how.is_whole else 1)
     bandwidth = gpu.gigabytes_per_second * 1e9 * constants.BANDWIDTH_SHARE
     products = operations(plan) / rate
     moved = constants.PASSES[how.compiled] * written_bytes(plan) / bandwidth
-    launches = 0.0
-    if not run.recorded:
-        layers = sum(stack.layers for stack in run.shape.stacks)
-        launches = constants.LAUNCH_S * constants.KERNELS_OF_LAYER[how.compiled] * layers
-    update = update_seconds(run, gpu)
-    update += offloaded_seconds(run)
-    if is_released(run):
-        seconds = released_seconds(run, products + moved, update)
+    layers = sum(stack.layers for stack in run.shape.stacks)
+    launches = 0.0 if run.recorded else launch_seconds(run, layers)
+    passes = products + moved + weights_seconds(run, gpu) + constants.LAYER_S[how.compiled] * layers
+    update, copies = update_seconds(run, gpu), offloaded_seconds(run)
+    if is_released(run):  # states come and go during the backward pass
+        seconds = max(released_seconds(run, products + moved, update), copies + update)
     else:
-        seconds = slots.micro_batches * max(products + moved, launches) + update
+        seconds = slots.micro_batches * max(passes, launches) + update + copies
     real = (slots.target + slots.source) * slots.micro_batches / 1.05  # a twentieth of the slots is slack
     return Speed(seconds, run.ranks * real / seconds)
 
 
+def launch_seconds(run: Run, layers: int) -> float:
+    """Of the host for a micro-batch whose kernels it launches one by one."""
+    how = run.how
+    drawn = how.recompute == "block" and any(stack.layer.drops for stack in run.shape.stacks)
+    again = constants.LAUNCHED_AGAIN[how.recompute] * (constants.DRAWN_AGAIN if drawn else 1.0)
+    return constants.LAUNCH_S * constants.KERNELS_OF_LAYER[how.compiled] * again * layers
+
+
 def written_bytes(plan: Plan) -> int:
-    """Of activations, also of those that are not kept. In the measured steps with released gradients there is no room
-    for their traffic: products of matrices that large come nearer to the rate of the card than `GEMM_SHARE`."""
+    """Of activations, also of those that are not kept; where gradients are released, `RELEASED_GEMM_SHARE` has the
+    traffic of these in it."""
     run = plan.run
     if run.how.recompute == "none" or is_released(run):
         return sum(plan.activations.values())
     return activations_of(replace(run, how=replace(run.how, recompute="none"))).total()
+
+
+def weights_seconds(run: Run, gpu: Gpu) -> float:
+    """Of what each micro-batch does with all weights, whatever its size: autocast copies matrices and widens their
+    gradients, and gradients are added to those of the micro-batches before."""
+    trained = sum(each.numbers for each in run.trained)
+    moved = 2 * all_copies(run) + (6 * trained if run.how.copies_weights else 0)
+    if run.slots.micro_batches > 1:
+        moved += 3 * run.how.weight * trained
+    return moved / (gpu.gigabytes_per_second * 1e9 * constants.BANDWIDTH_SHARE)
 
 
 def update_seconds(run: Run, gpu: Gpu) -> float:
@@ -77,7 +94,7 @@ def released_seconds(run: Run, computing: float, update: float) -> float:
     again = {"none": 0, "feed_forward": forward // 3, "block": forward}[run.how.recompute]
     of_layer = constants.RELEASED_LAUNCH_S * sum(stack.layers for stack in run.shape.stacks)
     if run.how.compiled:
-        of_layer *= constants.KERNELS_OF_LAYER[True] / constants.KERNELS_OF_LAYER[False]
+        of_layer *= constants.RELEASED_COMPILED
     updates = constants.RELEASED_LAUNCH_S * sum(
         each.count
         * (constants.RELEASED_UPDATE if each.each >= LEAST_NUMBERS else constants.RELEASED_SMALL_UPDATE)
@@ -87,9 +104,8 @@ def released_seconds(run: Run, computing: float, update: float) -> float:
     of_forward, of_backward = of_layer * forward, of_layer * (backward + again)
     if run.recipe.step.clip.kind != "global_norm":
         return max(computing + update, of_forward + of_backward + updates)
-    both = 4.0 + (
-        2.0 if run.how.recompute == "block" else 0.0
-    )  # operations of a backward pass by weight and token
+    # Operations of a backward pass, by weight and token; a forward pass has 2.
+    both = 6.0 if run.how.recompute == "block" else 4.0
     last = computing * both / (2.0 + 2.0 * both)
     return max(computing - last, of_forward + of_backward) + max(last + update, of_backward + updates)
 

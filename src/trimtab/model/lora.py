@@ -346,10 +346,18 @@ def described(model: Transformer | OfTransformers, config: LoraAdapter) -> str:
 
 def narrow_frozen(model: Transformer, dtype: torch.dtype) -> None:
     """Keeps frozen matrices in the precision in which autocast multiplies them: the same products from half the memory.
-    Norms and biases stay as they are."""
-    for name, weight in model.named_parameters():
-        if name in model.frozen and weight.ndim == 2:
-            weight.data = weight.data.to(dtype)
+    Norms and biases stay as they are.
+
+    All of them leave the device before one comes back: narrowed one by one in its memory, they would keep the blocks of
+    the wide ones from being given back."""
+    wide = [weight for name, weight in model.named_parameters() if name in model.frozen and weight.ndim == 2]
+    devices = [weight.device for weight in wide]
+    for weight in wide:
+        weight.data = weight.data.to("cpu", dtype)
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+    for weight, device in zip(wide, devices, strict=True):
+        weight.data = weight.data.to(device)
 
 
 def weight_of(linear: nn.Linear) -> Float[Tensor, "out dim"]:

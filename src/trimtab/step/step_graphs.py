@@ -22,6 +22,11 @@ WARM_UP_STEPS = 3
 optimizer, clip and gate get their state, which must not be part of a recording."""
 MOST_RECORDINGS = 64
 """Steps of further shapes are not recorded: each recording holds device memory until the run ends."""
+ROOM = 1.1
+"""A plain step takes as much memory as a recorded one, or a little more, since its tensors lie in other blocks."""
+
+ROOM_TO_EVALUATE = 0.75
+"""Of a device's memory."""
 
 NOT_RECORDED = (
     "steps are launched kernel by kernel, which is slower, since one could not be recorded: {}. A recording keeps the "
@@ -49,6 +54,9 @@ class StepGraphs:
 
     With several ranks the sums over them are a part of the recording. Each rank records by itself; a step is launched
     whole where every rank has recorded its own part of it, else plainly by all of them.
+
+    A plain step cannot use the memory of the recordings. Where there is no room for it beside them, they are forgotten
+    and recorded anew, so that a run needs the memory of a step once.
     """
 
     def __init__(
@@ -70,6 +78,8 @@ class StepGraphs:
         """Plain steps run on it too: what autograd remembers of them must not be of another stream."""
         self.pool = torch.cuda.graph_pool_handle()
         """One for all recordings: they never run at the same time."""
+        self.pool_bytes = 0
+        """That it has taken from the driver."""
 
     def take_step(
         self,
@@ -97,6 +107,7 @@ class StepGraphs:
                     parameter.grad = None
             counts, recording = self.agreed(batches, self.recordings.get(shape))
             if recording is None:
+                self.make_room(ROOM * self.pool_bytes)
                 numbers = StepNumbers.of(
                     counts,
                     learning_rate=learning_rate,
@@ -125,7 +136,7 @@ class StepGraphs:
         *sums, recorded, gave_up = self.ranks.sum_ints((*counts, *flags))
         if gave_up and self.given_up is None:
             self.given_up = "another rank could not record a step"
-            self.recordings.clear()
+            self.forget()
         return Counts(*sums), recording if recorded == self.ranks.world_size else None
 
     def may_record(self, shape: Hashable) -> bool:
@@ -135,13 +146,32 @@ class StepGraphs:
             return False
         return self.given_up is None and self.warmed[shape] > WARM_UP_STEPS
 
+    def make_room(self, needed: float) -> None:
+        """Forgets the recordings where so many bytes are not left beside them; each is recorded again when a step of
+        its shape comes."""
+        if self.recordings and bytes_left(self.device, pool_bytes=self.pool_bytes) < needed:
+            self.close()
+            torch.cuda.empty_cache()
+
+    def make_room_to_evaluate(self) -> None:
+        """Forgets the recordings unless most of the device is free: how much an evaluation needs is not known, and it
+        takes longer than a recording."""
+        if self.recordings:
+            self.make_room(ROOM_TO_EVALUATE * torch.cuda.mem_get_info(self.device)[1])
+
     def close(self) -> None:
         """Forgets the recordings when the device is done with them: NCCL waits, in closing its connections, until no
         recording that uses them is left."""
         if self.recordings:
             with suppress(RuntimeError):  # an error of the device has been reported already
                 torch.cuda.synchronize(self.device)
-            self.recordings.clear()
+            self.forget()
+
+    def forget(self) -> None:
+        """Forgets the recordings, and the pool with them: one that no graph has any more cannot be used again."""
+        self.recordings.clear()
+        self.pool = torch.cuda.graph_pool_handle()
+        self.pool_bytes = 0
 
     def start_over(self) -> None:
         """Forgets the recordings, and takes plain steps before it records again, as in the beginning: other weights are
@@ -165,6 +195,8 @@ class StepGraphs:
             ranks=self.ranks,
         )
         graph = torch.cuda.CUDAGraph()
+        torch.cuda.empty_cache()
+        before = torch.cuda.memory_reserved(self.device)
         try:
             # Other threads continue: one pins the next windows, another may write a checkpoint.
             with torch.cuda.graph(
@@ -174,10 +206,11 @@ class StepGraphs:
         except RuntimeError as error:
             # Out of memory, from whichever library, and what a capture does not allow.
             self.given_up = str(error)
-            self.recordings.clear()
+            self.forget()
             warnings.warn(NOT_RECORDED.format(str(error).partition("\n")[0]), stacklevel=2)
             return
         self.recordings[shape] = Recording(graph, mine, numbers, measures)
+        self.pool_bytes += max(0, torch.cuda.memory_reserved(self.device) - before)
 
 
 @contextmanager
@@ -190,6 +223,17 @@ def on(stream: "torch.cuda.Stream") -> Generator[None]:
             yield
     finally:
         outer.wait_stream(stream)
+
+
+def bytes_left(device: torch.device, *, pool_bytes: int) -> int:
+    """What plain steps may still take of a device's memory: what is free there, up to the share that the process may
+    have, and what PyTorch's allocator has in whole segments outside of the pool of the recordings."""
+    free, total = torch.cuda.mem_get_info(device)
+    share = int(total * torch.cuda.get_per_process_memory_fraction(device))
+    stats = torch.cuda.memory_stats(device)
+    reserved = stats["reserved_bytes.all.current"]
+    used = stats["active_bytes.all.current"] + stats["inactive_split_bytes.all.current"]
+    return min(free, share - reserved) + max(0, reserved - used - pool_bytes)
 
 
 def copy_into(mine: Batch, theirs: Batch) -> None:

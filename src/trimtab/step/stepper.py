@@ -163,6 +163,11 @@ class Stepper:
             self.statistics.end_step(report.skip_reason, self.ranks)
         return report
 
+    def make_room_to_evaluate(self) -> None:
+        """Gives back memory that only steps can use; they are recorded again afterwards."""
+        if self.graphs is not None:
+            self.graphs.make_room_to_evaluate()
+
     def to_dict(self) -> dict[str, Any]:
         """What a checkpoint keeps of it beside the optimizer's moments, in plain numbers."""
         return {

@@ -27,6 +27,7 @@ def validate(parts: Parts, state: TrainState, recorder: Recorder) -> TrainState:
     if state.evaluated == state.step:
         return state
     recorder.findings.look_again_for(EVALUATION_NOT_FINITE.code, *parts.task.validation.judged_again)
+    parts.stepper.make_room_to_evaluate()
     parts.model.eval()
     model, sets = parts.evaluation_model.copy().eval(), parts.datasets.valid
     with recorder.findings.of_an_evaluation():
