@@ -26,6 +26,7 @@ in trimtab's score alone. autoresearch's windows of half a row are whole rows he
 """
 
 import argparse
+import ast
 import json
 import lzma
 import os
@@ -235,7 +236,7 @@ def run(args):
     arms = [arm for arm in args.arms if arm != PEER or (has_peer and not args.tiny)]
     if args.tiny and has_peer:
         for name in EDITS:
-            compile((args.data / PEER / name).read_text(), name, "exec")
+            ast.parse((args.data / PEER / name).read_text(), name)
         print("autoresearch's scripts are edited and can be read; they need a GPU to run")
     elif PEER in arms:
         write_shards(args.data)

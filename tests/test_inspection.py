@@ -137,8 +137,8 @@ def test_the_pairs_of_a_language_model_are_inspected_as_it_reads_them(tmp_path, 
     rows = list(sources.feed.rows([0] * len(pairs), range(len(pairs))))
     (train,) = report.train
     assert (train.pairs, report.one_row) == (200, True)
-    assert train.too_long == rows.count("too_long") > 0
-    assert train.kept == sum(not isinstance(each, str) for each in rows)
+    assert train.too_long == sum("too_long" in each.dropped for each in rows) > 0
+    assert train.kept == sum(bool(each.rows) for each in rows)
     assert [each.name for each in report.valid] == [name for name in recipe.data.valid if name != "texts"]
     assert "longer than 24 tokens together" in render(report)
     assert [each.name for each in report.checks.corpora] == [pairs.name, report.valid[0].name]

@@ -16,9 +16,9 @@ pytestmark = pytest.mark.usefixtures("checks_of_data_only")
 ON_GPU = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nSee documentation")
 CLIMB = "train with step.recompute=block, which `trimtab fit` proposes and explains"
 MOMENTS = {
-    "data": "trimtab.launch.open_datasets",
+    "data": "trimtab.training.prepare.open_datasets",
     "model": "trimtab.training.prepare.build",
-    "first weights": "trimtab.launch.begin_from_weights",
+    "first weights": "trimtab.training.prepare.begin_from_weights",
     "checks": "trimtab.launch.preflight",
     "evaluation": "trimtab.training.train.validate",
     "checkpoint": "trimtab.checkpoint.background.copy_now",

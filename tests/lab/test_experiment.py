@@ -84,7 +84,8 @@ def test_each_experiment_of_the_project_is_whole_and_its_result_is_of_its_text(n
     assert experiment.tips
     if experiment.script is not None:
         assert (loaded.folder / experiment.script).is_file()
-        assert loaded.result.is_file()
+        # A script whose predictions were committed waits for its run, as an experiment of recipes may.
+        assert loaded.result.is_file() or experiment.budget
         return
     assert len(experiment.seeds) >= 5
     assert experiment.sources

@@ -15,7 +15,7 @@ BUGS = {
     "source": (CrossAttention.forward, ("self.keys_values(memory)", "self.keys_values(memory * 0)"), {"M202"}),
     "target": (EncoderDecoder.embed_target, ("self.embedding(stream.ids)", "self.embedding(stream.ids * 0)"), {"M202"}),
     "others, in the encoder": (EncoderBlock.forward, (LEAVE, LEAVE + " + x.mean(0)"), {"M203", "M204"}),
-    "all, in the decoder": (DecoderBlock.run, (LEAVE, LEAVE + " + x.mean(0)"), {"M201", "M203", "M204"}),
+    "all, in the decoder": (DecoderBlock.computed, (LEAVE, LEAVE + " + x.mean(0)"), {"M201", "M203", "M204"}),
     "place": (EncoderDecoder.embed_target, ("stream, self.target", "__import__('dataclasses').replace(stream, "
         "positions=(stream.positions + stream.segments) % 32), self.target"), {"M204"}),
 }  # fmt: skip

@@ -16,6 +16,7 @@ from trimtab.config.corpora import TrainCorpus, ValidFiles
 from trimtab.config.images import ImageConfig, Rendering
 from trimtab.data.cache import default_cache
 from trimtab.data.corpus import Corpus, open_corpus
+from trimtab.data.formats.pairs import PlainPairs
 from trimtab.errors import InputError, Problem, input_error, reading
 from trimtab.tasks.images.fonts import FontSet, open_fonts
 from trimtab.tasks.images.pixels import load_image
@@ -32,7 +33,7 @@ FORMS = "a .tsv or .txt (path, tab, text), a .jsonl (image, text), a .json (docT
 
 
 @dataclass(frozen=True, slots=True)
-class ListedPairs:
+class ListedPairs(PlainPairs):
     """Pairs of an image and its text that are held in memory; see `data.formats.pairs.Pairs`."""
 
     path: Path
@@ -54,10 +55,6 @@ class ListedPairs:
     def several(self, lines: Sequence[int]) -> Iterator[tuple[str, str]]:
         """What `pair` gives for each of these."""
         return map(self.pair, lines)
-
-    def before(self, line: int, count: int) -> list[tuple[str, str]]:
-        """None: images are no documents."""
-        return []
 
     def num_bytes(self, line: int) -> int:
         """0: known only when it is read."""
