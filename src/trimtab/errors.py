@@ -188,6 +188,7 @@ def unreadable(error: OSError, path: Path | str) -> InputError:
 _NO_MEMORY = (
     "DefaultCPUAllocator: ",
     "CUDA error: out of memory",
+    "CUDA driver error: out of memory",
     "CUBLAS_STATUS_ALLOC_FAILED",
     "CUDNN_STATUS_ALLOC_FAILED",
     "std::bad_alloc",
@@ -200,6 +201,14 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
     return isinstance(error, RuntimeError) and any(each in str(error) for each in _NO_MEMORY)
+
+
+def is_out_of_gpu_memory(error: BaseException) -> bool:
+    """Whether memory of a GPU ran out rather than that of the machine."""
+    said = f"{type(error).__name__}: {error}"
+    return is_out_of_memory(error) and any(
+        each in said for each in ("OutOfMemoryError", "CUDA", "CUBLAS", "CUDNN")
+    )
 
 
 def ran_out(error: BaseException) -> str:

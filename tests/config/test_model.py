@@ -92,8 +92,14 @@ def test_each_side_may_have_sizes_of_its_own_and_the_other_keeps_the_common_ones
         (
             {"positions": "none"},
             "model.positions",
-            "an encoder without positions",
+            "cannot tell the order of the words",
             "`decoder_positions: none`",
+        ),
+        (
+            {"positions": "alibi"},
+            "model.positions",
+            "cannot tell the order of the words",
+            "`decoder_positions: alibi`",
         ),
     ],
     ids=str,

@@ -52,6 +52,7 @@ def test_a_card_of_which_only_the_memory_is_known_has_the_speed_of_the_nearest()
     ],
 )
 def test_the_local_card_is_what_its_driver_says(monkeypatch, said, rates_of):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(shutil, "which", lambda _: "nvidia-smi")
     done = subprocess.CompletedProcess([], 0, said, "")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
@@ -63,7 +64,7 @@ def test_the_local_card_is_what_its_driver_says(monkeypatch, said, rates_of):
 
 @pytest.mark.parametrize(
     ("shown", "asked"),
-    [(None, []), ("", []), ("1", ["-i", "1"]), ("3,0", ["-i", "3"]), (" GPU-8f ", ["-i", "GPU-8f"])],
+    [(None, []), ("1", ["-i", "1"]), ("3,0", ["-i", "3"]), (" GPU-8f ", ["-i", "GPU-8f"])],
 )
 def test_the_local_card_is_the_first_that_is_shown(monkeypatch, shown, asked):
     if shown is None:
@@ -82,8 +83,18 @@ def test_the_local_card_is_the_first_that_is_shown(monkeypatch, shown, asked):
     assert commands[0][3:] == asked
 
 
+@pytest.mark.parametrize("shown", ["", " ", "-1", "-1,0"])
+def test_where_no_card_is_shown_there_is_none(monkeypatch, shown):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
+    monkeypatch.setattr(shutil, "which", lambda _: "nvidia-smi")
+    done = subprocess.CompletedProcess([], 0, "NVIDIA H200, 143771, 9.0\n", "")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+    assert local_gpu() is None
+
+
 @pytest.mark.parametrize("said", ["", "No devices were found", "a, b", "NVIDIA X, [N/A], 9.0"])
 def test_a_driver_that_says_nothing_useful_means_no_card(monkeypatch, said):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(shutil, "which", lambda _: "nvidia-smi")
     done = subprocess.CompletedProcess([], 0, said, "")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
@@ -91,6 +102,7 @@ def test_a_driver_that_says_nothing_useful_means_no_card(monkeypatch, said):
 
 
 def test_a_driver_that_hangs_or_fails_means_no_card(monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(shutil, "which", lambda _: "nvidia-smi")
     for error in (subprocess.TimeoutExpired([], 5), subprocess.CalledProcessError(9, []), OSError()):
 

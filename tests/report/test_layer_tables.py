@@ -35,3 +35,10 @@ def test_each_probe_of_the_newest_look_has_a_table(tmp_path):
 )
 def test_a_run_that_was_not_looked_into_has_none(tmp_path, line):
     assert layer_tables(open_run(write_run(tmp_path / "my", health=[line]))) is None
+
+
+def test_a_look_under_an_earlier_name_has_its_table(tmp_path):
+    (table,) = layer_tables(
+        open_run(write_run(tmp_path / "my", health=[{"step": 3, "untouched_rows": {"source": 0.25}}]))
+    ).others
+    assert (table.title, table.step, [each.value for each in table.rows]) == ("Unseen tokens", 3, [0.25])

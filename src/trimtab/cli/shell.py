@@ -15,6 +15,7 @@ from trimtab.errors import (
     RunFailed,
     Terminated,
     TrimtabError,
+    is_out_of_gpu_memory,
     is_out_of_memory,
     ran_out,
     unreadable,
@@ -91,10 +92,7 @@ def smaller(error: BaseException, options: Mapping[str, Any]) -> str:
         for name, value in known.items()
         if isinstance(value, int) and value > 1
     ]
-    is_on_gpu = (
-        not isinstance(error, MemoryError) and "CPU" not in str(error) and options.get("device") != "cpu"
-    )
-    if not is_on_gpu:
+    if not is_out_of_gpu_memory(error) or options.get("device") == "cpu":
         ways.append("end other programs that use the memory of this machine")
     elif "device" in options:
         ways.append("compute on the CPU with --device cpu")

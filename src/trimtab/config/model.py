@@ -10,6 +10,7 @@ from trimtab.config.experts import Experts, check_experts
 from trimtab.config.layer_parts import Activation, NormPosition, check_norms
 from trimtab.config.model_settings import ModelSettings
 from trimtab.config.positions import (
+    KINDS,
     EncoderPositions,
     PositionKind,
     PositionSettings,
@@ -163,13 +164,14 @@ class EncoderDecoderModel(ModelSettings):
     @field_validator("positions", mode="before")
     @classmethod
     def _encoder_knows_order(cls, value: Any) -> Any:
-        if value == "none":
+        found = next((each for each in KINDS if each.kind == value), None)
+        if found is not None and not found.tells_directions:
             raise refused(
                 "",
-                "an encoder without positions cannot tell the order of the words (arXiv 1706.03762, section 3.5)",
-                got="none",
+                "an encoder cannot tell the order of the words from these positions (arXiv 1706.03762, section 3.5)",
+                got=str(value),
                 allowed=", ".join(get_args(EncoderPositions)),
-                fix="remove it; `decoder_positions: none` leaves them out of the decoder, which can do without",
+                fix=f"remove it; the decoder, which reads from left to right, can do with `decoder_positions: {value}`",
             )
         return value
 

@@ -128,7 +128,10 @@ def local_gpu() -> Gpu | None:
     import subprocess
 
     asked = [program, "--query-gpu=name,memory.total,compute_cap", "--format=csv,noheader,nounits"]
-    if shown := first_shown():
+    shown = first_shown()
+    if shown == "":
+        return None
+    if shown is not None:
         asked += ["-i", shown]
     try:
         told = subprocess.run(asked, capture_output=True, text=True, timeout=NVIDIA_SMI_S, check=True).stdout
@@ -139,11 +142,14 @@ def local_gpu() -> Gpu | None:
         return None
 
 
-def first_shown() -> str:
-    """What `CUDA_VISIBLE_DEVICES` names first: a number, or the start of an identifier; nothing where it is not set."""
+def first_shown() -> str | None:
+    """What `CUDA_VISIBLE_DEVICES` names first: a number, or the start of an identifier; None where it is not set, and
+    an empty text where it shows no GPU (CUDA shows those before the first -1)."""
     import os
 
-    return os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
+    first = None if shown is None else shown.split(",")[0].strip()
+    return "" if first == "-1" else first
 
 
 def described(name: str, memory_gib: float, capability: float) -> Gpu:

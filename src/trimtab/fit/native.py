@@ -15,7 +15,7 @@ from trimtab.config.positions import (
     RotaryValues,
     parts_of,
 )
-from trimtab.config.run import Model, Recipe
+from trimtab.config.run import POSITIONS_MULTIPLE, Model, Recipe
 from trimtab.config.settings import Settings
 from trimtab.errors import InputError, input_error
 from trimtab.fit.shape import Layer, Shape, Stack, Weights
@@ -23,7 +23,7 @@ from trimtab.fit.trained import with_adapter, with_frozen
 from trimtab.fit.vocabulary import LABELS, Vocabulary
 
 ROWS = 64
-"""Vocabularies and positions are rounded up to a multiple of this."""
+"""Vocabularies are rounded up to a multiple of this."""
 GATED = ("swiglu", "geglu")
 SIZES = ("dim", "heads", "kv_heads", "head_size", "layers", "feed_forward")
 OF_SIDES = tuple(f"{side}_{size}" for side in ("encoder", "decoder") for size in SIZES)
@@ -49,7 +49,7 @@ def native_shape(recipe: Recipe, vocabulary: Vocabulary) -> Shape:
 
 def shape_of(model: Model, vocabulary: Vocabulary, *, max_tokens: int) -> Shape:
     """The shape of a model that reads at most `max_tokens` tokens of this vocabulary."""
-    positions = rounded(max_tokens)
+    positions = rounded(max_tokens, POSITIONS_MULTIPLE)
     refuse_unplanned(model)
     match model:
         case ModularModel():

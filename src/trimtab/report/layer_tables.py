@@ -41,6 +41,8 @@ TABLES = {
     ),
 }
 """Of the keys of `health.jsonl`, which have a table of their own: its title and what its numbers are."""
+EARLIER_NAMES = {"unseen_tokens": "untouched_rows"}
+"""Of these keys, in runs of trimtab 0.1 before they were renamed."""
 SMALLEST, LARGEST = 1e-5, 1e-1
 """Of update to weight, as `watch.update_ratio` judges."""
 
@@ -103,8 +105,10 @@ def layer_tables(run: RunData) -> LayerTables | None:
 
 def _others(run: RunData) -> Iterator[Table]:
     for key, (title, note) in TABLES.items():
-        newest = next((each for each in reversed(run.health) if each.get(key)), None)
-        rows = [*named_numbers((newest or {}).get(key), MOST_TENSORS)]
+        names = (key, EARLIER_NAMES.get(key, key))
+        found = ((each, each.get(name)) for each in reversed(run.health) for name in names)
+        newest, numbers = next(((each, its) for each, its in found if its), (None, None))
+        rows = [*named_numbers(numbers, MOST_TENSORS)]
         if newest and rows:
             yield Table(title, note, count(newest.get("step")), _bars(rows))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from trimtab.config.run import Recipe
-from trimtab.errors import InputError, is_out_of_memory, one_line, ran_out
+from trimtab.errors import InputError, is_out_of_gpu_memory, is_out_of_memory, one_line, ran_out
 from trimtab.finding import Finding
 from trimtab.run_findings.preflight import LONGEST_BATCH_DOES_NOT_FIT
 from trimtab.step.accumulate import accumulate
@@ -170,11 +170,11 @@ def model_does_not_fit(
 
 
 def does_not_start(recipe: Recipe, error: Exception, *, device: torch.device, ranks: int = 1) -> str:
-    """The error for memory that runs out while data, a model's first weights or a checkpoint are read."""
+    """The error for memory that runs out before the first step."""
     free = "end other programs that use the memory of this machine, or lower data.workers"
-    planned = "" if isinstance(error, MemoryError) else planned_fix(recipe, device, ranks=ranks)
+    planned = "" if not is_out_of_gpu_memory(error) else planned_fix(recipe, device, ranks=ranks)
     return (
         f"memory ran out before the first step: {ran_out(error)}\n"
-        "  why     data, weights or a checkpoint were being read; nothing was trained, and checkpoints are intact\n"
+        "  why     the run was being prepared; nothing was trained, and checkpoints are intact\n"
         f"  fix     {planned or free}"
     )
