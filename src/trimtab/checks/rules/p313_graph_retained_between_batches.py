@@ -22,8 +22,9 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html",
-            "'If False, the graph used to compute the grads will be freed. Note that in nearly all cases "
-            "setting this option to True is not needed'.",
+            "retain_graph: 'If False, the graph used to compute the grads will be freed; [...] Note that in nearly all "
+            "cases setting this option to True is not needed and often can be worked around in a much more "
+            "efficient way.'",
         ),
     ),
     fix=Fix("leave `retain_graph` out, and `detach()` what one turn hands to the next"),
