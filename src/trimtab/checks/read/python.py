@@ -6,6 +6,7 @@ import sys
 import warnings
 from array import array
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 from trimtab.checks.document import UNKNOWN, Call, Document, Entry
@@ -108,12 +109,20 @@ class Code:
         self.beside = beside
         self.lines = lines
         self.span = span
-        self.survey: Survey = survey(tree)
-        self.literals = Literals(self.survey)
         self.wide: dict[int, array[int]] = {}
         self.is_ascii = lines.text.isascii()
         self.is_direct = self.is_ascii and span == lines.place
         """Whether the parser's lines and columns are those of the file."""
+
+    @cached_property
+    def survey(self) -> Survey:
+        """What the whole tree holds; of a module beside a script, where only places are asked for, never made."""
+        return survey(self.tree)
+
+    @cached_property
+    def literals(self) -> Literals:
+        """Values that are written out."""
+        return Literals(self.survey)
 
     @property
     def imports(self) -> frozenset[str]:
