@@ -6,6 +6,7 @@ import sys
 import warnings
 from array import array
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 from trimtab.checks.document import UNKNOWN, Call, Document, Entry
@@ -108,9 +109,20 @@ class Code:
         self.beside = beside
         self.lines = lines
         self.span = span
-        self.survey: Survey = survey(tree)
-        self.literals = Literals(self.survey)
         self.wide: dict[int, array[int]] = {}
+        self.is_ascii = lines.text.isascii()
+        self.is_direct = self.is_ascii and span == lines.place
+        """Whether the parser's lines and columns are those of the file."""
+
+    @cached_property
+    def survey(self) -> Survey:
+        """What the whole tree holds; of a module beside a script, where only places are asked for, never made."""
+        return survey(self.tree)
+
+    @cached_property
+    def literals(self) -> Literals:
+        """Values that are written out."""
+        return Literals(self.survey)
 
     @property
     def imports(self) -> frozenset[str]:
@@ -156,6 +168,10 @@ class Code:
 
     def spot(self, node: ast.AST) -> Place:
         """Where a node is."""
+        if self.is_direct:
+            at: Any = node
+            end_line, end = at.end_lineno or at.lineno, at.end_col_offset or at.col_offset
+            return Place(self.lines.path, at.lineno, at.col_offset + 1, end_line, end + 1)
         return self.span(*self._offsets(node))
 
     def _module(self, name: str) -> Module | None:
@@ -189,7 +205,7 @@ class Code:
             arguments={} if is_bare else Arguments(lambda: self._arguments(node, scope)),
             positional=Positional(len(node.args), lambda: self._values(node, scope)) if node.args else (),
             has_rest=has_rest or (variable is not None and variable in self.survey.opened),
-            place=self.span(*self._offsets(node)),
+            place=self.spot(node),
         )
 
     def _values(self, node: ast.Call, scope: Scope) -> tuple[Any, ...]:
@@ -244,6 +260,8 @@ class Code:
     def _offset(self, line: int, byte: int) -> int:
         """Python counts columns in bytes of UTF-8."""
         starts = self.lines.starts
+        if self.is_ascii:
+            return starts[line - 1] + byte
         start = starts[line - 1]
         end = starts[line] if line < len(starts) else len(self.lines.text)
         if line not in self.wide:

@@ -33,6 +33,11 @@ RULE = Rule(
             "it raises TypeError for a field that it has not.",
         ),
         Maintainer(
+            "https://github.com/huggingface/accelerate/issues/1072",
+            'Of accelerate 0.16.0: `Accelerator(fp16=True)` raises "TypeError: __init__() got an unexpected keyword '
+            "argument 'fp16'\"; 'you need to use `mixed_precision=\"fp16\"` instead'.",
+        ),
+        Maintainer(
             "https://github.com/awslabs/sockeye/blob/871d986/sockeye/arguments.py",
             "Sockeye 3 trains with PyTorch: the options for MXNet, Horovod and recurrent models are gone.",
         ),
@@ -196,7 +201,7 @@ _GONE: dict[tuple[str, str], tuple[str, tuple[int, ...], str]] = {
     },
     ("peft.prepare_model_for_int8_training", ""): ("peft", (0, 10), "use prepare_model_for_kbit_training"),
     ("accelerate.Accelerator", "logging_dir"): ("accelerate", (0, 20), "write `project_dir=`"),
-    ("accelerate.Accelerator", "fp16"): ("accelerate", (0, 20), 'write `mixed_precision="fp16"`'),
+    ("accelerate.Accelerator", "fp16"): ("accelerate", (0, 16), 'write `mixed_precision="fp16"`'),
     **{
         (f"torch.optim.lr_scheduler.{name}", "verbose"): ("torch", (2, 7), "log `get_last_lr()` yourself")
         for name in (

@@ -20,10 +20,9 @@ RULE = Rule(
     "before stay bound to the parts that it wanted to replace.",
     evidence=(
         Maintainer(
-            "https://github.com/unslothai/unsloth/blob/main/unsloth/__init__.py",
-            "'Unsloth should be imported before [...] to ensure all optimizations are applied. Your code may run "
-            "slower "
-            "or encounter memory issues without these optimizations.'",
+            "https://github.com/unslothai/unsloth/blob/004d44eb0711fe6c9680feb7a609abb1c3d50d90/unsloth/__init__.py",
+            "'Unsloth should be imported before [trl, transformers, peft] to ensure all optimizations are applied. "
+            "Your code may run slower or encounter memory issues without these optimizations.'",
         ),
     ),
     fix=Fix("move the import of `unsloth` to the top", safety="same training"),

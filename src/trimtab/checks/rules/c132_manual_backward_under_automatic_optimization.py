@@ -19,9 +19,9 @@ RULE = Rule(
     "`self.automatic_optimization = False`. `manual_backward` is refused while it does.",
     evidence=(
         Maintainer(
-            "https://github.com/Lightning-AI/pytorch-lightning/blob/2.6.0/src/lightning/pytorch/core/module."
-            "py",
-            "`manual_backward`: `self._verify_is_manual_optimization('manual_backward')`.",
+            "https://github.com/Lightning-AI/pytorch-lightning/blob/2.6.5/src/lightning/pytorch/core/module.py",
+            "'to use manual_backward, please disable automatic optimization: set model property "
+            "`automatic_optimization` as False'.",
         ),
     ),
     fix=Fix(
@@ -43,7 +43,10 @@ RULE = Rule(
         "        self.manual_backward(loss)\n        self.optimizers().step()\n"
         "    def configure_optimizers(self):\n        return torch.optim.Adam(self.parameters(), lr=1e-3)\n",
     ),
-    symptoms=("is only available in manual optimization", "automatic_optimization must be False"),
+    symptoms=(
+        "to use manual_backward, please disable automatic optimization",
+        "automatic_optimization as False",
+    ),
 )
 
 

@@ -18,8 +18,8 @@ RULE = Rule(
     "that the two never differ.",
     evidence=(
         Maintainer(
-            "https://github.com/huggingface/trl/blob/v1.16.0/trl/trainer/dpo_trainer.py",
-            "'`model` and `ref_model` cannot be the same object.'",
+            "https://github.com/huggingface/trl/blob/v1.9.0/trl/trainer/dpo_trainer.py",
+            "'`model` and `ref_model` cannot be the same object. In most cases you should omit `ref_model`'.",
         ),
         Arithmetic("The loss is -log sigmoid(beta * 0) = 0.693 in every step."),
     ),

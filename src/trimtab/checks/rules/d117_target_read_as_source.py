@@ -52,18 +52,19 @@ _CLASSES = (
 _NAMES = r"(?i)(opus-mt|mbart|nllb-|m2m100)"
 
 
+_SWITCHES = (
+    "text_target",
+    "as_target_tokenizer",
+    "_switch_to_target",
+    "set_tgt_lang",
+    ".src_lang =",
+    "current_spm",
+)
+"""What a script says where it switches the tokenizer to the other side."""
+
+
 def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where the tokenizer is one of two sides, its plain call becomes `labels`, and nothing switches sides."""
-    if says(
-        run.document,
-        "text_target",
-        "as_target_tokenizer",
-        "_switch_to_target",
-        "set_tgt_lang",
-        ".src_lang =",
-        "current_spm",
-    ):
-        return
     for event in flow_of(run.document).sets("[]", "labels"):
         key = event.item.constant if event.item is not None else event.name
         made = event.value
@@ -72,6 +73,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
         call = made.of
         tokenizer = call.of if call.made == "call" and call.name in ("__call__", "tok", "tokenizer") else None
         if tokenizer is not None and call.args and (name := _two_sided(tokenizer)):
+            if says(run.document, *_SWITCHES):
+                return
             yield RULE.at(call.place or event.place, tokenizer=name)
             return
 

@@ -48,9 +48,20 @@ def check(run: Description) -> Iterator[Diagnosis]:
         for test in flow.named("test"):
             given = test.value.argument(1, "dataloaders")
             is_one = root(fit.subject) is root(test.subject)
-            if held is not None and given is not None and is_one and _is_same(held, given):
+            if not is_one or _is_tried_only(root(fit.subject)):
+                continue
+            if held is not None and given is not None and _is_same(held, given):
                 yield RULE.at(fit.place, loader=held.label or given.label or "the same loader")
                 return
+
+
+def _is_tried_only(trainer: Value | None) -> bool:
+    """Whether a trainer keeps no checkpoint, or runs a few batches to try the code."""
+    named = trainer.keywords if trainer is not None else {}
+    keeps = named.get("enable_checkpointing")
+    return (keeps is not None and keeps.constant is False) or any(
+        name == "fast_dev_run" or name.startswith("limit_") for name in named
+    )
 
 
 def _is_same(one: Value, other: Value) -> bool:

@@ -25,9 +25,9 @@ RULE = Rule(
     "the data are few, or labels choose the features.",
     evidence=(
         Maintainer(
-            "https://scikit-learn.org/stable/common_pitfalls.html",
-            "'the test data should never be used to make choices about the model': split first, and call `fit` or "
-            "`fit_transform` on the training data alone.",
+            "https://scikit-learn.org/stable/common_pitfalls.html#data-leakage",
+            "'Always split the data into train and test subsets first, particularly before any preprocessing steps. "
+            "Never include test data when using estimator `fit` and `fit_transform` methods.'",
         ),
     ),
     fix=Fix("split first, fit `{scaler}` on the training part, and transform both parts with it"),

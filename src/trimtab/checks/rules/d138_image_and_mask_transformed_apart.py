@@ -19,9 +19,8 @@ RULE = Rule(
     "somewhere else than its image is a wrong label.",
     evidence=(
         Maintainer(
-            "https://docs.pytorch.org/vision/stable/transforms.html",
-            "The transforms of v2 take image, boxes and masks in one call, `transform(image, mask)`, and "
-            "move all of them in the same way.",
+            "https://docs.pytorch.org/vision/0.26/auto_examples/transforms/plot_transforms_e2e.html",
+            "'torchvision.transforms.v2 enables jointly transforming images, videos, bounding boxes, and masks.'",
         ),
         Arithmetic("Two crops of 256 out of 512 rows and columns are the same one in 1 of 257 * 257 draws."),
     ),

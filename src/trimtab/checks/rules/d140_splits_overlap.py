@@ -19,8 +19,8 @@ RULE = Rule(
     "checkpoint by it chooses the one that remembers most.",
     evidence=(
         Maintainer(
-            "https://huggingface.co/docs/datasets/loading#slice-splits",
-            "`train[:10%]` and `train[-80%:]`: both bounds are counted from the whole split.",
+            "https://huggingface.co/docs/datasets/v1.9.0/splits.html",
+            "Of `train[:10%]+train[-80%:]`: 'The first 10% of `train` + the last 80% of `train`.'",
         ),
         Arithmetic(
             "Two random splits of 90% share 81% of the examples: of 10% that were held out by one, 90% are "

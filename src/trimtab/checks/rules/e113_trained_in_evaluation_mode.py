@@ -58,6 +58,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     flow = flow_of(run.document)
     if (
         not flow.is_whole
+        or not training_loops(flow)
         or not says(run.document, "from_pretrained", "from_config")
         or says(run.document, "Trainer(")
     ):

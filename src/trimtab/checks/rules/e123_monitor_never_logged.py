@@ -6,6 +6,7 @@ from trimtab.checks.description import Description
 from trimtab.checks.evidence import Maintainer
 from trimtab.checks.nearest import nearest
 from trimtab.checks.read.flow.of import flow_of
+from trimtab.checks.read.flow.values import walk
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 
 RULE = Rule(
@@ -17,10 +18,10 @@ RULE = Rule(
     "ends the run at the first validation, or is only warned of, so that no best checkpoint is kept.",
     evidence=(
         Maintainer(
-            "https://github.com/Lightning-AI/pytorch-lightning/blob/2.6.0/src/lightning/pytorch/callbacks/mo"
-            "del_checkpoint.py",
-            "`ModelCheckpoint(monitor=...)` could not find the monitored key in the returned metrics: "
-            "raises MisconfigurationException.",
+            "https://github.com/Lightning-AI/pytorch-lightning/blob/2.6.5/src/lightning/pytorch/callbacks/"
+            "model_checkpoint.py",
+            "'`ModelCheckpoint(monitor=...)` could not find the monitored key in the returned metrics': "
+            "MisconfigurationException if validation has run, else a warning.",
         ),
     ),
     fix=Fix("watch a name that is logged, such as `{near}`"),
@@ -51,7 +52,8 @@ _CALLBACKS = ("ModelCheckpoint", "EarlyStopping")
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """A script with one module of Lightning, all of whose logged names are written out."""
+    """A script with one module of Lightning, all of whose logged names are written out. Where the script gives a
+    Trainer its callbacks, others are left out."""
     flow = flow_of(run.document)
     modules = [
         each for each in flow.classes.values() if any(base.last == "LightningModule" for base in each.args)
@@ -64,7 +66,14 @@ def check(run: Description) -> Iterator[Diagnosis]:
         if name is None or not isinstance(name.constant, str):
             return
         logged.add(name.constant)
+    used = [
+        {id(part) for part in walk(given)}
+        for event in flow.named("Trainer")
+        if (given := event.value.keywords.get("callbacks")) is not None and _is_theirs(event.value.name)
+    ]
     for event in flow.named(*_CALLBACKS):
+        if used and not any(id(event.value) in parts for parts in used):
+            continue
         given = event.value.argument(
             1 if event.name == "ModelCheckpoint" else 0, "monitor"
         ) or event.value.argument(99, "monitor")

@@ -16,7 +16,7 @@ RULE = Rule(
     "`compute_metrics`. A best model that is chosen by one of its metrics cannot be found.",
     evidence=(
         Maintainer(
-            "https://huggingface.co/docs/transformers/main_classes/trainer",
+            "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/training_args.py",
             "prediction_loss_only: 'When performing evaluation and generating predictions, only returns the "
             "loss.'",
         ),

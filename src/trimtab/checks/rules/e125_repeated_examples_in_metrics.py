@@ -20,7 +20,7 @@ RULE = Rule(
     "`gather_for_metrics` drops those repeats, `gather` does not.",
     evidence=(
         Maintainer(
-            "https://huggingface.co/docs/accelerate/package_reference/accelerator",
+            "https://github.com/huggingface/accelerate/blob/v1.15.0/src/accelerate/accelerator.py",
             "gather_for_metrics: 'Gathers `input_data` and potentially drops duplicates in the last batch "
             "if on a distributed system. Should be used for gathering the inputs and targets for metric "
             "calculation.'",

@@ -20,8 +20,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/tutorials/intermediate/ddp_tutorial.html#save-and-load-checkpoints",
-            "'When using DDP, one optimization is to save the model in only one process and then load it on "
-            "all processes, reducing write overhead.'",
+            "'When using DDP, one optimization is to save the model in only one process and then load it to all "
+            "processes, reducing write overhead.'",
         ),
     ),
     fix=Fix("write in one process: `if rank == 0:`"),

@@ -48,7 +48,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     if setting is not None and setting.is_written and setting.value and run.value("task") != "pretrain":
         how = f"`{setting.key}: {str(setting.value).lower()}`"
         yield RULE.at(setting, how=how, fix=f"set `{setting.key}: false`")
-    if run.document.syntax == "python" and not says(run.document, *_MASKS):
+    if run.document.syntax == "python":
         yield from _of_scripts(run)
 
 
@@ -83,7 +83,7 @@ def _of_scripts(run: Description) -> Iterator[Diagnosis]:
             for each in walk(batch.args[0], most=60)
             if each.made == "item" and each.args
         }
-        if fields & _ANSWERS and len(fields) > 1:
+        if fields & _ANSWERS and len(fields) > 1 and not says(run.document, *_MASKS):
             fix = "set the labels of the prompt to -100"
             yield RULE.at(event.place, how="labels are a copy of all ids", fix=fix)
             return

@@ -30,7 +30,7 @@ RULE = Rule(
     "first batch ends the run.",
     evidence=(
         Maintainer(
-            "https://huggingface.co/docs/transformers/main_classes/data_collator",
+            "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/data/data_collator.py",
             "DataCollatorWithPadding: 'dynamically pad the inputs received'; DataCollatorForSeq2Seq and "
             "DataCollatorForTokenClassification: 'dynamically pad the inputs received, as well as the labels'.",
         ),

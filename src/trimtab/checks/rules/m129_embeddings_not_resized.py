@@ -79,13 +79,14 @@ _KNOWN: Final = (
 def check(run: Description) -> Iterator[Diagnosis]:
     """New tokens that are written out and in no usual vocabulary, in a script that trains a loaded model with a
     Trainer, where nothing resizes anything."""
-    if says(run.document, *_RESIZED):
+    added = list(flow_of(run.document).named("add_tokens", "add_special_tokens"))
+    if not added or says(run.document, *_RESIZED):
         return
     if not any(loaded_class(each.value.argument(0, "model")) for each in trainers(run)) and not _is_looped(
         run
     ):
         return
-    for event in flow_of(run.document).named("add_tokens", "add_special_tokens"):
+    for event in added:
         given = event.value.args[0] if event.value.args else None
         new = _texts(given) if given is not None else []
         if new and event.subject is not None and "okenizer" in event.subject.name:

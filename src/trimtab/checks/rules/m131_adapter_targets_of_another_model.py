@@ -24,7 +24,7 @@ RULE = Rule(
     "a configuration of which none is found.",
     evidence=(
         Maintainer(
-            "https://github.com/huggingface/peft/blob/v0.20.0/src/peft/tuners/tuners_utils.py",
+            "https://github.com/huggingface/peft/blob/v0.21.2/src/peft/tuners/tuners_utils.py",
             "'Target modules {...} not found in the base model. Please check the target modules and try again.'",
         ),
     ),
@@ -34,24 +34,45 @@ RULE = Rule(
     symptoms=("Target modules not found in the base model", "Please check the target modules and try again"),
 )
 _LLAMA = (
+    "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "embed_tokens", "lm_head",
+)  # fmt: skip
+_BERT = (
+    "query", "key", "value", "dense", "word_embeddings", "position_embeddings", "token_type_embeddings", "pooler",
+    "decoder", "seq_relationship",
+)  # fmt: skip
+_BART = (
     "q_proj",
     "k_proj",
     "v_proj",
-    "o_proj",
-    "gate_proj",
-    "up_proj",
-    "down_proj",
+    "out_proj",
+    "fc1",
+    "fc2",
+    "shared",
     "embed_tokens",
+    "embed_positions",
     "lm_head",
 )
-_BERT = ("query", "key", "value", "dense", "word_embeddings", "classifier", "pooler", "decoder")
-_BART = ("q_proj", "k_proj", "v_proj", "out_proj", "fc1", "fc2", "shared", "embed_tokens", "lm_head")
-_T5 = ("q", "k", "v", "o", "wi", "wi_0", "wi_1", "wo", "shared", "lm_head", "relative_attention_bias")
+_T5 = (
+    "q",
+    "k",
+    "v",
+    "o",
+    "wi",
+    "wi_0",
+    "wi_1",
+    "wo",
+    "shared",
+    "embed_tokens",
+    "lm_head",
+    "relative_attention_bias",
+)
 _NEOX = ("query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h")
+_HEADS = frozenset({"score", "classifier", "qa_outputs", "projector", "summary"})
+"""Parts of heads that a class for another task puts on the same model."""
 _NAMES = {
     "gpt2": ("c_attn", "c_proj", "c_fc", "wte", "wpe", "lm_head"),
     "gptj": ("q_proj", "k_proj", "v_proj", "out_proj", "fc_in", "fc_out", "wte", "lm_head"),
-    "gpt_neox": (*_NEOX, "embed_in", "embed_out"),
+    "gpt_neox": (*_NEOX, "embed_in", "embed_out", "lm_head"),
     "bloom": (*_NEOX, "word_embeddings", "lm_head"),
     "falcon": (*_NEOX, "word_embeddings", "lm_head"),
     "llama": _LLAMA,
@@ -63,29 +84,38 @@ _NAMES = {
     "phi": ("q_proj", "k_proj", "v_proj", "dense", "fc1", "fc2", "embed_tokens", "lm_head"),
     "phi3": ("qkv_proj", "o_proj", "gate_up_proj", "down_proj", "embed_tokens", "lm_head"),
     "opt": (*_BART, "project_in", "project_out"),
-    "bart": _BART,
-    "mbart": _BART,
+    "bart": (*_BART, "dense"),
+    "mbart": (*_BART, "dense"),
     "marian": _BART,
     "m2m_100": _BART,
     "pegasus": _BART,
     "whisper": (*_BART, "proj_out", "conv1", "conv2"),
-    "t5": _T5,
-    "mt5": _T5,
+    "t5": (*_T5, "dense", "out_proj"),
+    "mt5": (*_T5, "dense", "out_proj"),
     "bert": _BERT,
     "roberta": (*_BERT, "out_proj"),
     "xlm-roberta": (*_BERT, "out_proj"),
 }
-"""Last parts of the names of linear and embedding modules, by family, as transformers 5 writes them."""
+"""Last parts of the names of linear, convolutional and embedding modules, by family: those of all its classes in
+transformers 5.24.0, and `embed_out` of transformers 4."""
 
 
 def check(run: Description) -> Iterator[Diagnosis]:
-    """Fires where the family is known by the model's name and none of the targets is one of its modules."""
-    targets, family = run.setting("lora_targets"), run.value("model_family")
-    known = _NAMES.get(str(family))
-    if targets is None or known is None or not is_low_rank(run) or not targets.value:
+    """Fires where the family is known by the model's name and none of the targets is one of its modules; a warning
+    where the name is the default of an option."""
+    targets, model = run.setting("lora_targets"), run.setting("model_family")
+    if targets is None or model is None or not is_low_rank(run) or not targets.value:
         return
+    known = _NAMES.get(str(model.value))
     names = [each for each in targets.value if isinstance(each, str)]
-    if names == ["all-linear"] or len(names) != len(targets.value):
+    if known is None or names == ["all-linear"] or len(names) != len(targets.value):
         return
-    if not any(last_part(name) in known or last_part(name).isdigit() for name in names):
-        yield RULE.at(targets, family=family, names=" or ".join(names), right=f'"{known[0]}"')
+    parts = {last_part(name) for name in names}
+    if not parts & {*known, *_HEADS} and not any(part.isdigit() for part in parts):
+        yield RULE.at(
+            targets,
+            severity="warning" if model.is_option else None,
+            family=model.value,
+            names=" or ".join(names),
+            right=f'"{known[0]}"',
+        )

@@ -19,7 +19,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://huggingface.co/docs/peft/developer_guides/troubleshooting",
-            "What is saved is the adapter; what else was trained must be named in `modules_to_save`.",
+            "Of a classification head: 'If you do not add this layer to `modules_to_save`, the classification head "
+            "won't be saved.'",
         ),
         Arithmetic(
             "Adam's moments of a model of 7 billion parameters take 56 GB in fp32, those of an adapter of "

@@ -18,7 +18,7 @@ RULE = Rule(
     "tokens too, and their ids start at `vocab_size`.",
     evidence=(
         Maintainer(
-            "https://huggingface.co/docs/transformers/internal/tokenization_utils",
+            "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/tokenization_utils_base.py",
             "vocab_size: 'Size of the base vocabulary (without the added tokens).'",
         ),
     ),

@@ -72,13 +72,13 @@ _TURNS: Final = (
 def check(run: Description) -> Iterator[Diagnosis]:
     """A layer of torch's, and what the same function takes from its output: the first or last position along the second
     axis, or a mean over it. Scripts that turn axes round anywhere are left alone."""
-    if says(run.document, *_TURNS):
-        return
     flow = flow_of(run.document)
     for event in flow.named("__call__"):
         module = root(event.value.of)
         if module is None or not _is_sequence_first(module):
             continue
+        if says(run.document, *_TURNS):
+            return
         function = next((block for block in reversed(event.path) if block.kind == "function"), None)
         read = _read(flow, event, function)
         if read:

@@ -33,9 +33,8 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer",
-            "'This is typically used to register a buffer that should not be considered a model parameter.' "
-            "Buffers are "
-            "moved and saved with the module.",
+            "'This is typically used to register a buffer that should not be considered a model parameter. [...] "
+            "Buffers, by default, are persistent and will be saved alongside parameters.'",
         ),
     ),
     fix=Fix('call `self.register_buffer("{name}", ...)` in `__init__`', safety="same training"),

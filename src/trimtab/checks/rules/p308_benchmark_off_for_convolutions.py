@@ -51,10 +51,12 @@ _FIXED = ("RandomResizedCrop", "CenterCrop", "RandomCrop")
 def check(run: Description) -> Iterator[Diagnosis]:
     """Off as written, with a model of torchvision and crops of one size, in a script that wants no exact repetition."""
     flow = flow_of(run.document)
+    crops = [event.value.argument(0, "size") for event in flow.named(*_FIXED)]
+    if not crops and not training_loops(flow):
+        return
     if says(run.document, "deterministic", "manual_seed", "seed_everything", "set_seed"):
         return
     yield from _left_out(run)
-    crops = [event.value.argument(0, "size") for event in flow.named(*_FIXED)]
     if not crops or not any(event.value.name.startswith("torchvision.models.") for event in flow.events):
         return
     for event in flow.sets("benchmark"):
@@ -72,9 +74,9 @@ def _left_out(run: Description) -> Iterator[Diagnosis]:
     nowhere a word of the search."""
     flow = flow_of(run.document)
     if (
-        says(run.document, "benchmark", "compile(", "DataParallel")
-        or not flow.is_whole
+        not flow.is_whole
         or not training_loops(flow)
+        or says(run.document, "benchmark", "compile(", "DataParallel")
     ):
         return
     if not any(_is_gpu(event.value.argument(0, "device")) for event in flow.named("to")) and not any(

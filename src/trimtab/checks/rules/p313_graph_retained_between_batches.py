@@ -22,8 +22,9 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html",
-            "'If False, the graph used to compute the grads will be freed. Note that in nearly all cases "
-            "setting this option to True is not needed'.",
+            "retain_graph: 'If False, the graph used to compute the grads will be freed; [...] Note that in nearly all "
+            "cases setting this option to True is not needed and often can be worked around in a much more "
+            "efficient way.'",
         ),
     ),
     fix=Fix("leave `retain_graph` out, and `detach()` what one turn hands to the next"),
@@ -49,17 +50,20 @@ RULE = Rule(
 )
 
 
+_DETACHES = ("detach", "create_graph", "autograd.grad", "higher", "no_grad(): state", "hessian")
+
+
 def check(run: Description) -> Iterator[Diagnosis]:
     """A loop with one backward pass and a step of an optimizer, in a script that detaches nothing and computes no
     second derivative."""
     flow = flow_of(run.document)
-    if says(run.document, "detach", "create_graph", "autograd.grad", "higher", "no_grad(): state", "hessian"):
-        return
     backward = [event for event in flow.named("backward") if event.kind == "call"]
     if len({event.place for event in backward}) != 1:
         return
     for loop in training_loops(flow):
         kept = loop.backward.value.keywords.get("retain_graph")
-        if kept is not None and kept.constant is True and any(True for _ in loop.steps()):
+        if kept is None or kept.constant is not True or says(run.document, *_DETACHES):
+            continue
+        if any(True for _ in loop.steps()):
             yield RULE.at(loop.backward.place)
             return

@@ -105,8 +105,14 @@ def check(run: Description) -> Iterator[Diagnosis]:
     is_old = (
         version is not None and version < COUNTS_SINCE and run.tool in ("transformers", "trl", "llamafactory")
     )
-    is_by_token = run.value("packing") is not True and not says(run.document, *_BY_EXAMPLE)
-    if is_old and accumulation is not None and accumulation.value > 1 and is_by_token:
+    is_packed = run.value("packing") is True
+    if (
+        is_old
+        and accumulation is not None
+        and accumulation.value > 1
+        and not is_packed
+        and not says(run.document, *_BY_EXAMPLE)
+    ):
         where = accumulation if accumulation.is_written else run.place
         yield _told(where, accumulation.value, "transformers before 4.46", "use transformers 4.46 or newer")
     if _LIGHTNING & run.document.imports:
@@ -133,7 +139,7 @@ def _own_loops(run: Description) -> Iterator[Diagnosis]:
     """Loops that divide the mean loss of a language model by the number of micro-batches, over labels that are masked;
     and processes whose gradients DDP averages, over a loss that leaves labels out."""
     flow = flow_of(run.document)
-    if not says(run.document, "-100") or says(run.document, "num_items_in_batch"):
+    if not training_loops(flow) or not says(run.document, "-100") or says(run.document, "num_items_in_batch"):
         return
     for loop in training_loops(flow):
         loss = loop.backward.subject

@@ -66,7 +66,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """Fires where a loop shows backward pass and step: nothing in the file clears, or what clears stands between the
     two. Engines that clear by themselves (DeepSpeed, Lightning) have no optimizer that steps in the script."""
     flow = flow_of(run.document)
-    if not flow.is_whole:
+    if not flow.is_whole or not training_loops(flow):
         return
     clears = says(run.document, *_CLEARING)
     for loop in training_loops(flow):

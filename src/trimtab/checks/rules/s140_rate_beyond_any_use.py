@@ -140,9 +140,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
 
 def _made(run: Description) -> Iterator[Diagnosis]:
     """Optimizers of a script over the parameters of a model, by the rate that each is made with."""
-    if run.document.syntax != "python" or says(run.document, *_PROMPTS) or any(calls_of(run, *_SCALED)):
+    made = list(flow_of(run.document).named(*_MADE))
+    if not made or says(run.document, *_PROMPTS) or any(calls_of(run, *_SCALED)):
         return
-    for event in flow_of(run.document).named(*_MADE):
+    for event in made:
         given, rate = event.value.argument(0, "params"), event.value.argument(1, "lr")
         number = None if rate is None or event.value.has_rest else rate.constant
         if not isinstance(number, int | float) or isinstance(number, bool) or not number >= HIGH:

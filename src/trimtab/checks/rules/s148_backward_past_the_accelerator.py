@@ -31,15 +31,15 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://github.com/huggingface/accelerate/blob/v1.15.0/src/accelerate/accelerator.py",
-            "`backward`: 'Scales the gradients in accordance to the `GradientAccumulationPlugin`. Should be used in "
-            "lieu of `loss.backward()`.'",
+            "`backward`: 'Scales the gradients in accordance to the `GradientAccumulationPlugin` and calls the correct "
+            "`backward()` based on the configuration. Should be used in lieu of `loss.backward()`.'",
         ),
         Maintainer(
             "https://github.com/huggingface/transformers/pull/9705",
             "Of DeepSpeed: 'backward needs to be called on the deepspeed object'.",
         ),
         Maintainer(
-            "https://github.com/Lightning-AI/pytorch-lightning/blob/2.6.0/src/lightning/fabric/wrappers.py",
+            "https://github.com/Lightning-AI/pytorch-lightning/blob/2.6.5/src/lightning/fabric/wrappers.py",
             "'The current strategy and precision selection requires you to call `fabric.backward(loss)` instead of "
             "`loss.backward()`.'",
         ),

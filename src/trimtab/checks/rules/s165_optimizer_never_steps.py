@@ -52,7 +52,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """An optimizer that is seen to be made and to clear in a training loop, and no `step` in the whole script; and
     one of several, where the loop steps the others by name."""
     flow = flow_of(run.document)
-    if not flow.is_whole or says(run.document, *_STEPPING[1:]):
+    if not flow.is_whole or not training_loops(flow) or says(run.document, *_STEPPING[1:]):
         return
     if says(run.document, ".step"):
         yield from _one_of_several(run, flow)

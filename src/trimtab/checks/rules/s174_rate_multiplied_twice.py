@@ -20,7 +20,7 @@ RULE = Rule(
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LambdaLR.html",
-            "'The initial lr is multiplied by the factor'; 'Sets the initial learning rate'.",
+            "'The learning rate of each parameter group is set to the initial lr times a given function.'",
         ),
         Arithmetic("3e-4 * 3e-4 = 9e-8."),
     ),

@@ -63,10 +63,10 @@ def check(run: Description) -> Iterator[Diagnosis]:
     """A loop that goes backward through `scaler.scale`, in a script that shows no half precision anywhere, nor calls a
     model of its own folder that cannot be seen and may enter autocast itself."""
     flow = flow_of(run.document)
-    if not flow.is_whole or run.document.imports & HANDLED or says(run.document, *_HALF):
+    if not flow.is_whole or run.document.imports & HANDLED or not training_loops(flow):
         return
     own = any("" in packages for packages in run.document.sources.values())
-    if own and not flow.texts:
+    if (own and not flow.texts) or says(run.document, *_HALF):
         return
     for loop in training_loops(flow):
         if _is_scaled(loop.backward) and any(True for _ in loop.steps()) and not _is_of_unknown(run, loop):

@@ -1,9 +1,9 @@
 """What following a script yields: values by how they were made, and the events that happen to them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import merge
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from trimtab.checks.document import UNKNOWN
 from trimtab.checks.place import Place
@@ -12,6 +12,10 @@ Made = Literal[
     "constant", "list", "dict", "imported", "call", "attribute", "item", "element", "binary", "compare", "either",
     "parameter", "function", "class", "object", "bound", "unknown",
 ]  # fmt: skip
+
+
+_no_values = cast("Callable[[], dict[str, Value]]", dict)
+"""A call of `dict[str, Value]` itself takes four times as long, and one script has thousands of values."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -27,7 +31,7 @@ class Value:
     of: "Value | None" = None
     """What it was taken from: the receiver of a method's call, the object of an attribute, the iterated value."""
     args: tuple["Value", ...] = ()
-    keywords: dict[str, "Value"] = field(default_factory=dict[str, "Value"])
+    keywords: dict[str, "Value"] = field(default_factory=_no_values)
     has_rest: bool = False
     """Whether `*args` or `**kwargs` may add arguments that cannot be seen."""
     constant: Any = UNKNOWN
@@ -36,7 +40,7 @@ class Value:
     place: Place | None = None
     index: int = 0
     """When it was made: larger than that of every event before."""
-    fields: dict[str, "Value"] = field(default_factory=dict[str, "Value"])
+    fields: dict[str, "Value"] = field(default_factory=_no_values)
     frame: Any = None
     """Of a function: the names around it."""
 
