@@ -1,5 +1,6 @@
 """D139 normalised-in-training-only"""
 
+import re
 from collections.abc import Iterator
 
 from trimtab.checks.code_text import says
@@ -38,6 +39,7 @@ RULE = Rule(
 )
 _TRAINING = ("train", "trn")
 _USE = ("val", "test", "eval", "infer", "pred")
+_TARGETS = ("mask", "label", "target")
 _CHAINS = ("torchvision.transforms.", "albumentations.")
 
 
@@ -51,14 +53,26 @@ def check(run: Description) -> Iterator[Diagnosis]:
     ]
     for one in chains:
         for other in chains:
-            names = one.value.label.lower(), other.value.label.lower()
-            is_pair = any(word in names[0] for word in _TRAINING) and any(word in names[1] for word in _USE)
-            if is_pair and _is_written(one.value) and _is_written(other.value):
+            if _are_a_pair(one.value.label, other.value.label) and _is_written(one.value) and _is_written(other.value):
                 first, second = _normalises(one.value), _normalises(other.value)
                 if first != second:
                     with_it, without = (one, other) if first else (other, one)
                     yield RULE.at(without.place, one=with_it.value.label, other=without.value.label)
                 return
+
+
+def _are_a_pair(one: str, other: str) -> bool:
+    """Whether two names are the same but for a word for training in the first and one for use in the second, and not of
+    masks or labels, which are not normalised."""
+    words, others = ([*filter(None, re.split(r"[\W_]+", name.lower()))] for name in (one, other))
+    differ = [pair for pair in zip(words, others, strict=False) if pair[0] != pair[1]]
+    return (
+        len(words) == len(others)
+        and len(differ) == 1
+        and differ[0][0].startswith(_TRAINING)
+        and differ[0][1].startswith(_USE)
+        and not any(word.startswith(_TARGETS) for word in words)
+    )
 
 
 def _is_written(chain: Value) -> bool:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from trimtab.checks.code_text import says
 from trimtab.checks.description import Description
 from trimtab.checks.evidence import Arithmetic, Maintainer
 from trimtab.checks.read.flow.of import flow_of
@@ -79,7 +80,9 @@ def check(run: Description) -> Iterator[Diagnosis]:
     for at, one in enumerate(splits):
         for other in splits[at + 1 :]:
             whole = one.value.argument(0, "dataset")
-            is_seeded = any("generator" in each.value.keywords for each in (one, other))
+            is_seeded = any("generator" in each.value.keywords for each in (one, other)) or says(
+                run.document, "manual_seed(", "seed_everything(", "set_seed("
+            )
             if (
                 whole is not None
                 and whole is other.value.argument(0, "dataset")

@@ -1,5 +1,6 @@
 """E123 monitor-never-logged"""
 
+import re
 from collections.abc import Iterator
 
 from trimtab.checks.description import Description
@@ -48,6 +49,8 @@ RULE = Rule(
         "Early stopping conditioned on metric which is not available",
     ),
 )
+_LOADER = re.compile(r"/dataloader_idx_\d+$")
+"""What Lightning adds to a name that several validation loaders log."""
 _CALLBACKS = ("ModelCheckpoint", "EarlyStopping")
 
 
@@ -86,7 +89,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         ):
             continue
         known = {form for name in logged for form in (name, f"{name}_epoch", f"{name}_step")}
-        if monitor not in known:
+        if _LOADER.sub("", monitor) not in known:
             shown = sorted(logged)[:SHOWN]
             near = nearest(monitor, sorted(logged)) or shown[0]
             yield RULE.at(

@@ -66,8 +66,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
     for found in _READ.finditer(document.text):
         name = found[1]
         uses = [each.end() for each in re.finditer(rf"(?<!\w){name}(?!\w)", document.text)]
-        if all(_is_given_value(document.text, end) for end in uses) and not says(
-            document, "global ", "locals("
+        is_followed = "range(" in document.text[found.end() :]  # else it is read after the loop
+        if (
+            is_followed
+            and all(_is_given_value(document.text, end) for end in uses)
+            and not says(document, "global ", "locals(")
         ):
             line = document.text.count("\n", 0, found.start()) + 1
             column = found.start() - document.text.rfind("\n", 0, found.start())

@@ -109,6 +109,9 @@ def _is_plain(value: Value) -> bool:
             break
     if value.made != "call" or value.last not in _MAKERS or value.name != f"torch.{value.last}":
         return False
+    content = value.argument(0, "data")
+    if value.last == "tensor" and (content is None or content.made not in ("list", "tuple")):
+        return False  # perhaps of a single number, which operations take from the host
     return not any(
         "device" in each.keywords or each.name in ("to", "cuda", "Parameter") for each in walk(value, most=40)
     )
