@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from tests.for_each import for_each
-from trimtab.units import LONGEST, Duration
+from trimtab.units import LONGEST, Duration, counted
 
 
 class Settings(BaseModel):
@@ -88,3 +88,17 @@ def test_settings_hold_lengths_as_text_and_as_objects():
 def test_a_bare_number_is_asked_for_its_unit(value, said):
     with pytest.raises(ValidationError, match=said):
         Settings.model_validate({"length": value})
+
+
+@for_each(
+    ("count", "words", "said"),
+    [
+        (0, ["pair"], "0 pairs"),
+        (1, ["pair"], "1 pair"),
+        (2, ["class", "classes"], "2 classes"),
+        (1, ["class", "classes"], "1 class"),
+        (1200, ["pair"], "1,200 pairs"),
+    ],
+)
+def test_one_thing_is_in_the_singular(count, words, said):
+    assert counted(count, *words) == said

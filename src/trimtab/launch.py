@@ -54,6 +54,7 @@ from trimtab.training.smoke import overfit
 from trimtab.training.start_clock import StartClock, take_start_clock
 from trimtab.training.stopping import stopped, stopping
 from trimtab.types import TrainState
+from trimtab.units import counted
 from trimtab.world import launched_processes
 
 A_RECIPE = "a recipe, which is a YAML file, or a dict"
@@ -333,9 +334,10 @@ def describe(parts: Parts, state: TrainState) -> str:
     kind = f"{parts.precision}, {'compiled' if step.compile == 'on' else 'not compiled'}"
     facts, count = parts.recipe.facts, parts.batching.num_batches
     batches = f"{count} {facts.batches[count != 1]}"
+    size = counted(step.tokens_per_step, facts.counted.removesuffix("s"), facts.counted)
     return (
         f"{parts.model.num_parameters() / 1e6:.1f}M parameters on {where} ({kind}); "
-        f"{batch_warmup_start(parts)}{step.tokens_per_step} {facts.counted} a step "
+        f"{batch_warmup_start(parts)}{size} a step "
         f"in {batches}; "
         f"{parts.datasets.epoch_size} an epoch; "
         f"peak learning rate {parts.learning_rate.peak:.2g}; "

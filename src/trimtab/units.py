@@ -95,3 +95,8 @@ class Duration:
             "pattern": _WORD.pattern,
             "examples": ["500 steps", "3 epochs", "2M tokens"],
         }
+
+
+def counted(count: int, one: str, several: str = "") -> str:
+    """A number of things in words: `1 pair`, `1,200 pairs`. `several` is the plural where it is not `one` with an s."""
+    return f"{count:,} {one if count == 1 else several or one + 's'}"

@@ -10,6 +10,7 @@ from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.roles import is_periodic, is_schedule, options, root
 from trimtab.checks.read.flow.values import Event, Flow, Value, walk
 from trimtab.checks.setting import Setting
+from trimtab.units import counted
 
 MOST_NAMED: Final = 6
 """Names of one kind that are written out; more are counted."""
@@ -158,7 +159,7 @@ def _unseen(document: Document, flow: Flow) -> Iterator[str]:
         yield "followed only in part: it is too long"
     own = sorted(name for name, packages in document.sources.items() if "" in packages)
     if flow.texts:
-        yield f"followed into {len(flow.texts)} other file{'' if len(flow.texts) == 1 else 's'} of the folder"
+        yield f"followed into {counted(len(flow.texts), 'other file')} of the folder"
     elif own:
         yield f"not followed into other files: {_named(own)}"
     rest = sorted({call.name for call in document.calls if call.has_rest and call.name[:1].isupper()})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from trimtab.data.chat_rows import ChatRows
 from trimtab.data.corpus import Corpus
 from trimtab.data.id_filter import NO_TOOLS, REFUSED
+from trimtab.units import counted
 
 MOST_CHARACTERS = 2000
 """Of the example."""
@@ -68,7 +69,7 @@ def _paragraph(report: ChatReport) -> str:
     of = "" if report.inspected == report.conversations else f", {report.inspected:,} inspected"
     tokens = report.counted + report.given
     lines = [
-        f"{report.name}: {report.conversations:,} conversations{of}, {report.answers:,} answers",
+        f"{report.name}: {counted(report.conversations, 'conversation')}{of}, {counted(report.answers, 'answer')}",
         f"  {report.counted:,} of {tokens:,} tokens count in the loss ({report.counted / max(1, tokens):.1%})",
         *(
             f"  dropped, {reason}: {count:,}, such as {report.such_as[reason]}"

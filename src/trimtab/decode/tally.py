@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from trimtab.decode.continuation import Continuation, Stop
+from trimtab.units import counted
 
 LOOPS = 0.3
 """A larger share of repeated 4-grams is a text that goes round in a loop; what people write has some hundredths."""
@@ -35,10 +36,10 @@ class Tally:
     def render(self) -> str:
         """`3 texts, 412 tokens: 2 came to an end, 1 stopped at --max-tokens; 4% of 4-grams repeated`."""
         count = self.ends.total()
-        texts = "1 text" if count == 1 else f"{count:,} texts"
+        texts = counted(count, "text")
         ends = ", ".join(f"{self.ends[stop]:,} {words}" for stop, words in _ENDS.items() if self.ends[stop])
         share = self.repeated / self.tokens if self.tokens else 0.0
-        tokens = "1 token" if self.tokens == 1 else f"{self.tokens:,} tokens"
+        tokens = counted(self.tokens, "token")
         told = f"{texts}, {tokens}" + (f": {ends}; {share:.0%} of 4-grams repeated" if count else "")
         if not self.loops:
             return told

@@ -22,6 +22,7 @@ from trimtab.model.feed_forward import GATED, FeedForward
 from trimtab.model.four_bit import FourBitLinear, four_bit_maps, pack_maps, set_plain
 from trimtab.model.low_rank import with_low_rank
 from trimtab.model.transformer import Transformer
+from trimtab.units import counted
 
 Own = TypeVar("Own", bound=nn.Module)
 
@@ -339,7 +340,7 @@ def described(model: Transformer | OfTransformers, config: LoraAdapter) -> str:
         also += ", and the head in full"
     bits = f"; {len(packed)} frozen matrices are kept in 4 bits" if packed else ""
     return (
-        f"{kind} of rank {config.rank} on {sum(len(each.linear.lora_b) for each in maps)} maps, times "
+        f"{kind} of rank {config.rank} on {counted(sum(len(each.linear.lora_b) for each in maps), 'map')}, times "
         f"{config.scale:g}{also}: {count:,} of {model.num_parameters():,} parameters are trained{bits}"
     )
 

@@ -19,6 +19,7 @@ from trimtab.model.block import DecoderBlock
 from trimtab.model.decoder_only import DecoderOnly
 from trimtab.model.gguf_weights import GgufWeights
 from trimtab.model.lora import base_weights
+from trimtab.units import counted
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 EMBEDDINGS, HEAD = "model.embed_tokens.weight", "lm_head.weight"
@@ -73,7 +74,7 @@ class Taken:
     def __str__(self) -> str:
         most = sorted(self.stored.items(), key=lambda each: -each[1])
         kept = ", ".join(kind for kind, _ in most)
-        return f"{self.tensors} tensors, {kept} in the files, {self.dtype} in training"
+        return f"{counted(self.tensors, 'tensor')}, {kept} in the files, {self.dtype} in training"
 
 
 def fill_pretrained(model: Any, path: str, *, sha256: str | None = None) -> Taken:

@@ -13,7 +13,7 @@ from trimtab.metrics.catalogue import METRICS
 from trimtab.report.findings import ShownFinding
 from trimtab.report.plain_values import is_number
 from trimtab.report.run_data import RunData
-from trimtab.units import Duration
+from trimtab.units import Duration, counted
 
 FINISHED_SHARE = 0.999
 RISES = 1.02
@@ -109,11 +109,11 @@ def _verdict(run: RunData, findings: list[ShownFinding]) -> tuple[str, str]:
     if errors:
         first = holding[0]  # an error, or what may have brought one about
         link = ":" if first.severity == "error" else "; first see to"
-        return "error", f"{_counted(len(errors), 'error')}{link} {first.name.replace('-', ' ')}"
+        return "error", f"{counted(len(errors), 'error')}{link} {first.name.replace('-', ' ')}"
     if diverged(run):
         return "error", "the newest loss is not a number"
     if warnings:
-        return "warning", f"{_counted(len(warnings), 'warning')}: {warnings[0].name.replace('-', ' ')}"
+        return "warning", f"{counted(len(warnings), 'warning')}: {warnings[0].name.replace('-', ' ')}"
     if run.log_problems:
         return "warning", "a log of the run could not be read whole"
     if not run.steps.num_rows:
@@ -273,10 +273,6 @@ def duration(seconds: float | int) -> str:
         if whole >= size:
             return f"{whole // size} {unit} {whole % size // below} {smaller}"
     raise AssertionError("a minute or more is one of these")
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _is_finite(value: Any) -> bool:

@@ -2,7 +2,14 @@ from textwrap import indent
 
 from tests.checks.conversion.made import made
 from tests.for_each import for_each
+from tests.pretrained_folder import pretrained_folder
 from trimtab.checks.conversion.freezing import Frozen, frozen_in
+from trimtab.config.decoder_model import DecoderModel
+from trimtab.config.load import parse_recipe
+from trimtab.config.pretrained.map_names import own_patterns
+from trimtab.model.decoder_only import DecoderOnly
+from trimtab.model.freeze import matched
+from trimtab.model.pretrained import named_rows
 
 LOOP = "for p in {part}.parameters():\n    p.requires_grad = False\n"
 LAYERS = """
@@ -117,6 +124,48 @@ def test_a_classifier_of_which_a_part_is_trained_again_says_so():
     assert any("`model.trained_layers: 0`" in note for note in result.notes)
 
 
-def test_a_language_model_says_what_is_frozen_there():
-    notes = made(SCRIPT + LOOP.format(part="model.transformer.wte"), "train.py").notes
-    assert any("transformer.wte.* are frozen there" in note for note in notes)
+@for_each(
+    ("settings", "script", "frozen"),
+    [
+        ({}, LOOP.format(part="model.model.embed_tokens"), ("embedding.*",)),
+        ({}, "model.model.layers[:2].requires_grad_(False)", ("decoder.blocks.[0-1].*",)),
+        ({}, "model.model.layers[1].mlp.requires_grad_(False)", ("decoder.blocks.1.feed_forward.*",)),
+        ({}, "model.model.layers[1].mlp.up_proj.requires_grad_(False)", ()),
+        ({}, "model.lm_head.requires_grad_(False)", ("embedding.*",)),
+        ({"tie_word_embeddings": False}, "model.lm_head.requires_grad_(False)", ("output.*",)),
+        (None, LOOP.format(part="model.transformer.wte"), ("network.transformer.wte.*",)),
+        (None, LOOP.format(part="model.model.embed_tokens"), ()),
+    ],
+)
+def test_a_language_model_freezes_what_the_script_freezes(tmp_path, settings, script, frozen):
+    if settings is not None:
+        pretrained_folder(tmp_path, **settings)
+    place = "a/b" if settings is None else str(tmp_path)
+    result = made(SCRIPT.replace("a/b", place) + script, "train.py")
+    is_noted = any("frozen there: name them in `freeze`" in note for note in result.notes)
+    assert is_noted is (not frozen)
+    assert ("freeze:" in result.recipe_text) is bool(frozen)
+    if settings is not None:
+        assert parse_recipe(result.recipe_text, path=tmp_path / "recipe.yaml").recipe.freeze == frozen
+    else:
+        assert all(pattern in result.recipe_text for pattern in frozen)
+
+
+def test_beside_an_adapter_nothing_else_is_frozen():
+    script = SCRIPT.replace("Trainer,", "Trainer,\\\n") + "model.transformer.wte.requires_grad_(False)\n"
+    lora = "from peft import LoraConfig, get_peft_model\nmodel = get_peft_model(model, LoraConfig(r=8))\n"
+    assert "freeze:" in made(script, "train.py").recipe_text
+    assert "freeze:" not in made(script + lora, "train.py").recipe_text
+
+
+@for_each("tied", [True, False])
+def test_every_weight_of_llama_has_the_pattern_of_the_one_that_holds_it_alone(tied):
+    model = DecoderOnly(
+        DecoderModel(layers=2, dim=32, heads=2, feed_forward=48, qk_norm=True, tie_embeddings=tied),
+        num_ids=64, max_positions=8, seed=1,
+    )  # fmt: skip
+    held = {each.data_ptr(): (name, each.numel()) for name, each in model.named_parameters()}
+    for name, rows in named_rows(model):
+        found = {each for pattern in own_patterns(name, tied=tied) for each in matched(model, [pattern])}
+        parameter, size = held.get(rows.data_ptr(), ("", 0))
+        assert found == ({parameter} if size == rows.numel() else set()), name

@@ -1,7 +1,7 @@
 """Weights that a script of transformers freezes, as patterns over their names."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -39,16 +39,23 @@ def frozen_in(text: str) -> Frozen:
     return Frozen(_patterns(reader.frozen), sorted(reader.unread), reader.is_all_but_parts)
 
 
-def write_freezing(draft: Draft) -> None:
-    """Writes `freeze` for a model that transformers computes, and says what could not be read."""
+def in_module(pattern: str) -> tuple[str, ...]:
+    """A pattern over the names that weights have in transformers, for a model that transformers computes."""
+    return (PREFIX + pattern,)
+
+
+def write_freezing(draft: Draft, names: Callable[[str], Sequence[str]] = in_module) -> None:
+    """Writes `freeze`, with patterns by `names`, which gives none where the recipe's model has no such weights; says
+    those, and what could not be read."""
     if draft.run.document.syntax != "python":
         return
     found = frozen_in(draft.run.document.text)
-    if found.patterns:
-        names = ", ".join(scalar(PREFIX + each) for each in found.patterns)
-        draft.say(f"freeze: [{names}]", comment="requires_grad = False")
+    named = {pattern: names(pattern) for pattern in found.patterns}
+    if written := [each for some in named.values() for each in some]:
+        draft.say(f"freeze: [{', '.join(map(scalar, written))}]", comment="requires_grad = False")
+    _note_unnamed(draft, [pattern for pattern, some in named.items() if not some])
     _note_unread(draft, found)
-    if found.is_all_but_parts:
+    if found.is_all_but_parts and draft.counts_examples:
         draft.note(
             "the script freezes the whole model and trains parts of it again: to train the head alone, with the "
             "pooler of a model that has one, set `model.trained_layers: 0`"
@@ -56,17 +63,22 @@ def write_freezing(draft: Draft) -> None:
 
 
 def note_freezing(draft: Draft) -> None:
-    """Says what is frozen there, where the names of weights depend on the family of the model."""
+    """Says what is frozen there, where the recipe's model is another."""
     if draft.run.document.syntax != "python":
         return
     found = frozen_in(draft.run.document.text)
-    if found.patterns:
+    _note_unnamed(draft, found.patterns)
+    _note_unread(draft, found)
+
+
+def _note_unnamed(draft: Draft, patterns: Sequence[str]) -> None:
+    if patterns:
+        are = "is" if len(patterns) == 1 else "are"
         draft.note(
-            f"{', '.join(found.patterns)} are frozen there: name them in `freeze`, with `{PREFIX}` in front where "
+            f"{', '.join(patterns)} {are} frozen there: name them in `freeze`, with `{PREFIX}` in front where "
             "transformers computes the model, or as `embedding.weight` and `decoder.blocks.[0-9].*` for Llama, Mistral "
             "and Qwen"
         )
-    _note_unread(draft, found)
 
 
 def _note_unread(draft: Draft, found: Frozen) -> None:

@@ -1,15 +1,17 @@
 """A recipe that fine-tunes a language model, as Axolotl, LLaMA-Factory and TRL do."""
 
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
 from trimtab.checks.conversion.adapter import write_adapter
 from trimtab.checks.conversion.conversations import write_corpora
 from trimtab.checks.conversion.draft import Draft, scalar
-from trimtab.checks.conversion.freezing import note_freezing
+from trimtab.checks.conversion.freezing import in_module, write_freezing
 from trimtab.checks.conversion.step import write_rest, write_step
 from trimtab.checks.listed import text_list
-from trimtab.checks.setting import Setting
+from trimtab.config.pretrained.map_names import own_patterns
+from trimtab.config.pretrained.shapes import Found
 from trimtab.config.trackers import TrackerName
 from trimtab.errors import InputError
 
@@ -29,7 +31,8 @@ def write_language_model(draft: Draft) -> None:
     draft.say("data:")
     write_corpora(draft)
     name = draft.take("model_name")
-    number = _write_longest(draft, name)
+    found = _read_model(draft, str(name.value)) if name is not None else None
+    number = _write_longest(draft, found)
     draft.say()
     if name is not None:
         draft.say(f"model: {{kind: pretrained, path: {scalar(name.value)}}}", comment=draft.origin(name))
@@ -39,7 +42,8 @@ def write_language_model(draft: Draft) -> None:
         )
         draft.say("model: {kind: pretrained, path: MODEL}", comment="no model is named there")
     write_adapter(draft)
-    note_freezing(draft)
+    if draft.run.value("adapter") in (None, "none"):
+        write_freezing(draft, partial(_names_of_weights, found))
     if (chosen := draft.key("unfrozen_parameters")) is not None and chosen.value:
         draft.note(
             "unfrozen_parameters: all weights are trained here; name those that stay as they are in `freeze`, by "
@@ -57,11 +61,11 @@ def write_language_model(draft: Draft) -> None:
     draft.key("num_epochs", "num_train_epochs")
 
 
-def _write_longest(draft: Draft, name: Setting | None) -> int:
+def _write_longest(draft: Draft, found: tuple[Found, str] | None) -> int:
     """Writes `max_tokens`, which no longer text than the model has learned to read may have."""
     longest = draft.take("sequence_length")
     number = longest.value if longest is not None and longest.value > 1 else LONGEST
-    window = _window_of(draft, str(name.value)) if name is not None else None
+    window = found[0].window if found is not None else None
     if window is not None and number > window:
         draft.note(
             f"max_tokens is {window} rather than {number}: the model has not learned to read longer texts"
@@ -71,18 +75,29 @@ def _write_longest(draft: Draft, name: Setting | None) -> int:
     return number
 
 
-def _window_of(draft: Draft, name: str) -> int | None:
-    """The longest text of a model that is on this machine."""
+def _read_model(draft: Draft, name: str) -> tuple[Found, str] | None:
+    """What the files of a model that is on this machine say, and its kind."""
     from trimtab.config.pretrained.fill import read_pretrained_model
     from trimtab.config.pretrained.place import find_pretrained
 
     for folder in (Path.cwd(), Path(draft.run.document.path).parent):
         try:
             place = find_pretrained(name, folder=folder)
-            return read_pretrained_model(place, task="language_model")[0].window
+            return read_pretrained_model(place, task="language_model")
         except InputError:
             continue  # what is wrong with it is said when the recipe is read
     return None
+
+
+def _names_of_weights(found: tuple[Found, str] | None, pattern: str) -> tuple[str, ...]:
+    """Patterns of a recipe for one over names in transformers. Where the model is not on this machine, names as Llama
+    has them leave open what computes it, since Gemma has the same."""
+    if found is None:
+        return () if pattern.partition(".")[0] in ("model", "lm_head", "*") else in_module(pattern)
+    shape, kind = found
+    if kind == "transformers":
+        return in_module(pattern)
+    return own_patterns(pattern, tied=shape.shape["tie_embeddings"])
 
 
 def _write_trackers(draft: Draft) -> None:

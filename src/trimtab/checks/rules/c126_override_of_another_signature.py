@@ -11,6 +11,7 @@ from trimtab.checks.read.flow.of import flow_of
 from trimtab.checks.read.flow.values import Value
 from trimtab.checks.rule import Diagnosis, Example, Fix, Rule
 from trimtab.checks.signatures import canonical, is_described, newest, passed_to
+from trimtab.units import counted
 
 _SCRIPT = (
     "from transformers import Trainer, TrainingArguments\nclass Weighted(Trainer):\n"
@@ -135,11 +136,11 @@ def _refuses(arguments: ast.arguments, most: int, names: frozenset[str]) -> tupl
     """What a method is given and cannot take, and what to add."""
     own = [each.arg for each in (*arguments.posonlyargs, *arguments.args)][1:]
     if arguments.vararg is None and len(own) < most:
-        count = f"{most} argument{'' if most == 1 else 's'}"
+        count = counted(most, "argument")
         return f"{count} by position", "add the missing parameter, or take `*args, **kwargs` and hand them on"
     required = len(own) - len(arguments.defaults)
     if required > most + len(names):
-        count = f"{most} argument{'' if most == 1 else 's'} alone"
+        count = f"{counted(most, 'argument')} alone"
         return count, "take what the library passes now; give a parameter that is gone a default"
     known = {*own, *(each.arg for each in arguments.kwonlyargs)}
     missing = sorted(names - known - _SOMETIMES) if arguments.kwarg is None else []

@@ -9,6 +9,7 @@ from trimtab.checks.rule import Diagnosis
 from trimtab.checks.say.grades import best_first, sentence, source
 from trimtab.checks.say.pages import page_of
 from trimtab.errors import one_line, shortened
+from trimtab.units import counted
 
 WIDTH = 110
 MOST_SKIPPED = 10
@@ -36,13 +37,9 @@ def as_text(report: Report, *, in_colour: bool = False, brief: bool = False) -> 
 
 def summary(report: Report) -> str:
     """`2 errors, 1 note in 3 files; 1 suppressed`."""
-    counts = [
-        f"{count} {severity}{'' if count == 1 else 's'}"
-        for severity in GREATEST_FIRST
-        if (count := report.count(severity))
-    ]
+    counts = [counted(count, severity) for severity in GREATEST_FIRST if (count := report.count(severity))]
     number = len(report.files)
-    parts = [f"{', '.join(counts) or 'no findings'} in {number} file{'' if number == 1 else 's'}"]
+    parts = [f"{', '.join(counts) or 'no findings'} in {counted(number, 'file')}"]
     if report.silenced:
         parts.append(f"{report.silenced} suppressed")
     if report.known:

@@ -1,4 +1,5 @@
-"""Linear maps in the layers of transformers' models, by the names that PEFT's users give those of Llama."""
+"""Names of weights in transformers' models: linear maps by the names that PEFT's users give those of Llama, and the
+weights of trimtab's own decoder by their names in Llama."""
 
 from collections.abc import Mapping
 
@@ -26,3 +27,38 @@ def target_of(path: str) -> Target | None:
     """What a linear map is, by its name in a layer; None where no family has such a one."""
     found = [ending for ending in ENDINGS if path == ending or path.endswith(f".{ending}")]
     return ENDINGS[max(found, key=len)] if found else None
+
+
+PARTS: Mapping[str, str] = {
+    "model.embed_tokens": "embedding",
+    "model.norm": "decoder.norm",
+    "lm_head": "output",
+}
+"""Outside the layers, in Llama and in trimtab's own decoder."""
+PARTS_OF_LAYER: Mapping[str, str] = {
+    "input_layernorm": "norm_attention", "post_attention_layernorm": "norm_feed_forward",
+    "self_attn": "attention", "self_attn.o_proj": "attention.out",
+    "self_attn.q_norm": "attention.norm_queries", "self_attn.k_norm": "attention.norm_keys",
+    "mlp": "feed_forward", "mlp.down_proj": "feed_forward.down",
+}  # fmt: skip
+"""Inside one; projections of queries, keys and values, and those of gate and up, share a matrix in trimtab."""
+ENDS = ("weight", "bias", "*")
+
+
+def own_patterns(pattern: str, *, tied: bool) -> tuple[str, ...]:
+    """A pattern over names of weights in Llama, as patterns over those of trimtab's own decoder; none where no weight
+    there is this one alone. With `tied` the output is the embeddings."""
+    names = pattern.split(".")
+    end = [names.pop()] if names[-1] in ENDS else []
+    if names == ["model"]:
+        return ("embedding.*", "decoder.*")
+    if names[:2] == ["model", "layers"]:
+        number, part = names[2:3], ".".join(names[3:])
+        if part and part not in PARTS_OF_LAYER:
+            return ()
+        inner = [PARTS_OF_LAYER[part]] if part else []
+        return (".".join(["decoder.blocks", *number, *inner, *end]),)
+    own = PARTS.get(".".join(names))
+    if own is None:
+        return ()
+    return (".".join(["embedding" if own == "output" and tied else own, *end]),)

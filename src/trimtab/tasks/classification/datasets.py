@@ -30,6 +30,7 @@ from trimtab.tasks.labels import LABELS_FILE, Labels, load_labels, numbered, sav
 from trimtab.tasks.recipe_files import each_or_problems, fingerprints_of, keyed_files
 from trimtab.tasks.text.datasets import open_all
 from trimtab.types import DroppedExample, Ragged
+from trimtab.units import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,7 @@ class Labelled:
     @property
     def epoch_size(self) -> str:
         """An epoch in words."""
-        return f"{self.positions_per_epoch} examples of {len(self.labels)} labels"
+        return f"{counted(self.positions_per_epoch, 'example')} of {counted(len(self.labels), 'label')}"
 
 
 def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) -> Labelled:
@@ -264,7 +265,7 @@ def prepare_labels(corpora: Sequence[Corpus], *, folder: Path) -> Labels:
     if len(found) < 2:
         raise input_error(
             "data.train: a classifier needs at least two labels",
-            got=f"{len(found)} label{'' if len(found) == 1 else 's'}: {', '.join(sorted(found)) or 'none'}",
+            got=f"{counted(len(found), 'label')}: {', '.join(sorted(found)) or 'none'}",
             allowed="at least 2 different labels as `target`",
             fix="check that `target` names the labels and `source` the texts",
         )

@@ -22,6 +22,7 @@ from trimtab.tasks.detection.sources import BoxCorpus, corpus_of, read_annotatio
 from trimtab.tasks.images.feed import ImageFeed, ImagePlace
 from trimtab.tasks.images.pixels import BadImage, check_header, from_row, to_row, unreadable
 from trimtab.tasks.recipe_files import fingerprints_of, of_training, of_validation, open_each
+from trimtab.units import counted
 
 TOO_MANY = "more boxes than model.queries"
 _AUGMENT = 2
@@ -187,7 +188,10 @@ class BoxDatasets:
     @property
     def epoch_size(self) -> str:
         """An epoch in words."""
-        return f"{self.positions_per_epoch} images with {len(self.categories)} categories"
+        return (
+            f"{counted(self.positions_per_epoch, 'image')} with "
+            f"{counted(len(self.categories), 'category', 'categories')}"
+        )
 
 
 def reader_of(recipe: Recipe) -> BoxReader:

@@ -28,6 +28,7 @@ from trimtab.tasks.recipe_files import (
     open_each,
 )
 from trimtab.types import Ragged
+from trimtab.units import counted
 
 KEY = 8
 """Bytes before the pixels of a row: what all random numbers of the example follow from."""
@@ -179,8 +180,10 @@ class Squares:
     @property
     def epoch_size(self) -> str:
         """An epoch in words."""
-        classes = f"of {len(self.labels)} classes" if len(self.labels) else "without classes"
-        return f"{self.positions_per_epoch} images {classes}"
+        classes = (
+            f"of {counted(len(self.labels), 'class', 'classes')}" if len(self.labels) else "without classes"
+        )
+        return f"{counted(self.positions_per_epoch, 'image')} {classes}"
 
 
 class Opened(NamedTuple):

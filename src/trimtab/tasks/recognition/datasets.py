@@ -26,6 +26,7 @@ from trimtab.tasks.images.sources import ImageCorpus, open_images
 from trimtab.tasks.recipe_files import fingerprints_of, of_training, of_validation, open_each
 from trimtab.tasks.recognition.charset import Charset, prepare_charset
 from trimtab.types import Ragged
+from trimtab.units import counted
 
 TOO_NARROW = "more characters than CTC has columns for"
 _AUGMENT, _VALID = 2, 3
@@ -171,7 +172,7 @@ class ImageDatasets:
     @property
     def epoch_size(self) -> str:
         """An epoch in words."""
-        return f"{self.positions_per_epoch} images with {len(self.charset)} different characters"
+        return f"{counted(self.positions_per_epoch, 'image')} with {counted(len(self.charset), 'different character')}"
 
 
 def reader_of(recipe: Recipe, charset: Charset) -> ImageReader:

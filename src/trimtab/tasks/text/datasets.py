@@ -24,6 +24,7 @@ from trimtab.errors import InputError, Problem
 from trimtab.progress import Progress
 from trimtab.tasks.recipe_files import keyed_files
 from trimtab.types import Ragged
+from trimtab.units import counted
 
 REMOVES_LINES = "`trimtab data clean RECIPE --out DIR` removes all such lines"
 """What helps where one line of many cannot be read as a pair."""
@@ -97,8 +98,8 @@ class TextDatasets:
     @property
     def epoch_size(self) -> str:
         """An epoch in words: so many pairs, or passages where there are documents."""
-        what = "passages" if any(corpus.has_documents for corpus in self.corpora) else "pairs"
-        return f"{self.feed.mixture.examples_per_epoch} {what}"
+        what = "passage" if any(corpus.has_documents for corpus in self.corpora) else "pair"
+        return counted(self.feed.mixture.examples_per_epoch, what)
 
 
 @dataclass(frozen=True, slots=True)
