@@ -48,6 +48,9 @@ def recognise(
     head: Annotated[
         Head | None, typer.Option(help="Head to use if the model has both; by default, the decoder.")
     ] = None,
+    beam: Annotated[
+        int, typer.Option(min=1, max=64, help="Hypotheses that a decoder follows for each image; 1 is greedy.")
+    ] = 1,
     device: Device = None,
 ) -> None:
     """Read images of text lines with a trained recognizer.
@@ -63,7 +66,7 @@ def recognise(
     from trimtab.tasks.recognition.scoring import score_list
 
     paths = [] if score else image_files(images)
-    recognizer = load_recognizer(run, device=device, head=None if head is None else head.value)
+    recognizer = load_recognizer(run, device=device, head=None if head is None else head.value, beam=beam)
     failed = 0
     with opened_output(output) as written:
         if score:
