@@ -13,6 +13,7 @@ from tests.model.module.test_seq2seq import EndAt
 from tests.trocr_folder import trocr_folder
 from tests.unchecked import model_unchecked
 from trimtab.build import build
+from trimtab.data.sentencepiece_model import LINE_ENDS
 from trimtab.decode.hypothesis import Symbols
 from trimtab.errors import InputError
 from trimtab.exporting import export_model
@@ -21,6 +22,7 @@ from trimtab.step.accumulate import accumulate
 from trimtab.tasks.images.pixels import BadImage
 from trimtab.tasks.recognition.reading import read_batch
 from trimtab.tasks.recognition.recognizer import load_recognizer
+from trimtab.tasks.recognition.trocr import keep_positions
 
 STYLES = ("base", "small")
 LIMIT = 12
@@ -54,7 +56,14 @@ def trocr_run(own_cache, tmp_path_factory):
 
 
 def oracle(folder: Path):
-    return VisionEncoderDecoderModel.from_pretrained(folder, local_files_only=True).eval()
+    network = VisionEncoderDecoderModel.from_pretrained(folder, local_files_only=True).eval()
+    keep_positions(network)
+    return network
+
+
+def texts_of(folder, rows):
+    found = AutoTokenizer.from_pretrained(folder).batch_decode(rows, skip_special_tokens=True)
+    return [LINE_ENDS.sub(" ", each) for each in found]
 
 
 def valid_images(folder):
@@ -75,7 +84,7 @@ def test_images_are_those_of_the_image_processor_and_losses_those_of_transformer
     for number in range(4):
         ids = valid.ids.row(number).tolist()
         loss = network(pixel_values=values[number : number + 1], labels=torch.tensor([ids])).loss
-        total += float(loss) * len(ids)
+        total += loss.item() * len(ids)
     assert float(parts.stepper.loss(model, batch).loss) == pytest.approx(total, rel=1e-5)
 
 
@@ -85,13 +94,13 @@ def test_texts_are_those_of_generate(made, beam):
     valid, charset = parts.datasets.valid["valid"], parts.datasets.charset
     (batch,) = parts.batching.whole_set(valid.images.between(0, 6), valid.ids.between(0, 6))
     found = read_batch(parts.model.eval(), batch, charset, head="attention", most=LIMIT, beam=beam)
-    tokenizer, symbols = AutoTokenizer.from_pretrained(folder / "trocr"), Symbols.of(charset)
+    symbols = Symbols.of(charset)
     written = oracle(folder / "trocr").generate(
         values_of(folder, valid_images(folder)[:6]), num_beams=beam, do_sample=False, length_penalty=1.0,
         early_stopping="never" if beam > 1 else False, max_length=LIMIT + 1, suppress_tokens=list(symbols.suppress),
         logits_processor=LogitsProcessorList([EndAt(LIMIT, end=symbols.end)]),
     )  # fmt: skip
-    assert [each.text for each in found] == tokenizer.batch_decode(written, skip_special_tokens=True)
+    assert [each.text for each in found] == texts_of(folder / "trocr", written)
     assert len({each.text for each in found}) > 1, "a model that reads every image alike would show nothing"
 
 
@@ -149,8 +158,7 @@ def test_a_run_reads_images_and_its_export_reads_the_same(trocr_run, tmp_path):
     assert exported.gate.passed
     network, processor = oracle(tmp_path / "out"), AutoImageProcessor.from_pretrained(tmp_path / "out")
     values = processor([Image.open(each).convert("RGB") for each in images], return_tensors="pt").pixel_values
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
-    assert tokenizer.batch_decode(network.generate(values), skip_special_tokens=True) == found
+    assert texts_of(tmp_path / "out", network.generate(values)) == found
     weights = load_file(trocr_run / "checkpoints" / "step-00000006" / "model.safetensors")
     assert weights["network.decoder.model.decoder.embed_tokens.weight"].equal(
         network.decoder.model.decoder.embed_tokens.weight

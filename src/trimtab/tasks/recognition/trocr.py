@@ -28,6 +28,7 @@ class PretrainedReader(ModuleModel):
         network = new_network(config, network_settings(config), seed=seed)
         if getattr(network.encoder, "pooler", None) is not None:
             network.encoder.pooler.requires_grad_(False)
+        keep_positions(network)
         super().__init__(config, network, num_ids=config.num_ids, max_positions=max_positions)
         self.pad = pad
         mean, std = (
@@ -115,6 +116,18 @@ class PretrainedReader(ModuleModel):
         """Which matrices are not tied as the settings say; empty where all are."""
         is_tied = self.output_layer.weight is self.decoder.embed_tokens.weight
         return "" if is_tied == self.config.tie_embeddings else "the output matrix and the embeddings"
+
+
+def keep_positions(network: Any) -> None:
+    """Makes a buffer of the decoder's table of sines, as far as it has one. transformers up to 5.24 keeps it as a plain
+    attribute, which `from_pretrained` leaves without numbers and no GPU is given."""
+    positions = network.decoder.model.decoder.embed_positions
+    table = getattr(positions, "weights", None)
+    if table is None or "weights" in dict(positions.named_buffers()):
+        return
+    made = positions.get_embedding(len(table), positions.embedding_dim, positions.padding_idx)
+    del positions.weights
+    positions.register_buffer("weights", made, persistent=False)
 
 
 AnyReader = LineReader | PretrainedReader

@@ -9,6 +9,7 @@ import torch
 from PIL import Image
 
 from trimtab.checkpoint.run_folder import RunFolder
+from trimtab.data.sentencepiece_model import LINE_ENDS
 from trimtab.data.stored_sides import FILES
 from trimtab.decode.hypothesis import Symbols
 from trimtab.errors import RunFailed, input_error
@@ -20,7 +21,7 @@ from trimtab.export.target import Target
 from trimtab.export.write_export import GivenText
 from trimtab.tasks.recognition.export import LineExport, LineGate, by_trainer, export_recognizer, images_of
 from trimtab.tasks.recognition.recognizer import Recognizer, load_recognizer
-from trimtab.tasks.recognition.trocr import PretrainedReader
+from trimtab.tasks.recognition.trocr import PretrainedReader, keep_positions
 
 
 def export_reader(
@@ -81,9 +82,10 @@ def compare(recognizer: Recognizer, images: list[np.ndarray], folder: Path) -> L
         network: Any = VisionEncoderDecoderModel.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False, use_safetensors=True
         ).eval()
+        keep_positions(network)
         processor = AutoImageProcessor.from_pretrained(folder, local_files_only=True)
     tokenizer, charset = open_tokenizer(folder), recognizer.charset
-    worst, otherwise = 0.0, 0
+    worst, otherwise, longest = 0.0, 0, recognizer.recipe.data.max_tokens
     for pixels in images:
         ours = by_trainer(recognizer, pixels, head="attention")
         values = processor(Image.fromarray(pixels), return_tensors="pt").pixel_values
@@ -92,8 +94,8 @@ def compare(recognizer: Recognizer, images: list[np.ndarray], folder: Path) -> L
         worst = max(worst, float(np.abs(ours.scores - scores.numpy()).max()))
         written = network.generate(values)[0, 1:].tolist()
         ids = written[: written.index(charset.end)] if charset.end in written else written
-        differs = ours.differs_from([*ids[: len(ours.ids) - 1], *ours.ids[len(ids) :]])
-        text = tokenizer.decode(ours.ids, skip_special_tokens=True)
+        differs = ours.differs_from([*ids[: longest - 1], charset.end])  # the last that is allowed is always the end
+        text = LINE_ENDS.sub(" ", tokenizer.decode(ours.ids, skip_special_tokens=True))
         otherwise += differs or text != charset.decode([ours.ids])[0]
     sizes = len({each.shape for each in images})
     return LineGate(len(images), sizes, ("attention",), worst, otherwise)
