@@ -49,7 +49,8 @@ def recognise(
         Head | None, typer.Option(help="Head to use if the model has both; by default, the decoder.")
     ] = None,
     beam: Annotated[
-        int, typer.Option(min=1, max=64, help="Hypotheses that a decoder follows for each image; 1 is greedy.")
+        int,
+        typer.Option(min=1, max=64, help="Hypotheses that a decoder follows for each image; 1 is greedy."),
     ] = 1,
     device: Device = None,
 ) -> None:

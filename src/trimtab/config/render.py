@@ -26,9 +26,11 @@ def _fields(settings: Settings) -> dict[str, Any]:
     values = {name: getattr(settings, name) for name in fields}
     if isinstance(settings, TrainCorpus | ValidFiles) and settings.is_one_path:
         del values["source"], values["target"]  # are the same path, and filled in again when it is read
-    if isinstance(settings, DataConfig) and (settings.images is not None or settings.canvas is not None):
-        if not isinstance(settings.tokenizer, PretrainedTokenizer):
-            del values["tokenizer"]  # of images: a tokenizer that nothing reads
+    of_images = isinstance(settings, DataConfig) and (
+        settings.images is not None or settings.canvas is not None
+    )
+    if of_images and not isinstance(values["tokenizer"], PretrainedTokenizer):
+        del values["tokenizer"]  # that nothing reads
     off: tuple[Any, ...] = (None, "", (), {})
     return {
         name: value for name, value in values.items() if value not in off or value != fields[name].default

@@ -11,8 +11,8 @@ Resample = Literal["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"
 
 class TrOCRModel(TransformersModel):
     """TrOCR (arXiv 2109.10282): a ViT or DeiT encoder over a square image, and a decoder that writes pieces of text.
-    Write `kind: pretrained`; the files config.json and preprocessor_config.json of the model decide, and the run records
-    what it found."""
+    Write `kind: pretrained`; the files config.json and preprocessor_config.json of the model decide, and the run
+    records what it found."""
 
     head: ClassVar[Literal["attention"]] = "attention"
     has_ctc: ClassVar[bool] = False

@@ -129,7 +129,7 @@ def test_a_step_is_the_same_however_it_is_cut(made):
 
 def test_a_run_passes_its_checks_and_resumes_with_the_same_bits(tmp_path, own_cache):
     trocr_folder(tmp_path / "trocr")
-    recipe = image_recipe(tmp_path, **OF_FOLDER, **{"freeze": ["network.encoder.*"], "length": "4 steps"})
+    recipe = image_recipe(tmp_path, **OF_FOLDER, freeze=["network.encoder.*"], length="4 steps")
     result = train(recipe, out=tmp_path / "run")
     assert not result.findings
     shutil.copytree(tmp_path / "run", tmp_path / "again")

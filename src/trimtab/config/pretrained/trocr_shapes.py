@@ -23,7 +23,13 @@ PROCESSOR = "processor_config.json"
 ENCODERS, DECODER = ("vit", "deit"), "trocr"
 FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 """Of Pillow, by their numbers."""
-OFTEN = {"do_resize": True, "do_rescale": True, "do_normalize": True, "do_center_crop": False, "do_pad": False}
+OFTEN = {
+    "do_resize": True,
+    "do_rescale": True,
+    "do_normalize": True,
+    "do_center_crop": False,
+    "do_pad": False,
+}
 """What an image processor does, where it does what trimtab does."""
 
 
@@ -145,20 +151,22 @@ def _not_done(told: Mapping[str, Any], side: int, name: str) -> Iterator[Problem
         yield problem("size", f"height and width of {side}, the encoder's image_size in {CONFIG}")
     if type(told.get("resample", 2)) is not int or not 0 <= told.get("resample", 2) < len(FILTERS):
         yield problem("resample", "a filter of Pillow, 0 to 5: " + ", ".join(FILTERS))
-    if not _positive(told.get("rescale_factor", 1 / 255)) or told.get("rescale_factor", 0) > 1:
+    factor = told.get("rescale_factor", 1 / 255)
+    if not _number(factor) or not 0 < factor <= 1:
         yield problem("rescale_factor", "a number above 0, at most 1")
     for key in ("image_mean", "image_std"):
-        values = told.get(key) or [0.5] * 3
-        sound = isinstance(values, list) and len(cast("list[Any]", values)) == 3
-        if not sound or not all(_positive(each) or (each == 0 and key == "image_mean") for each in values):
+        given: Any = told.get(key) or [0.5] * 3
+        values = cast("list[Any]", given) if isinstance(given, list) else []
+        least = 0 if key == "image_mean" else 1e-6
+        if len(values) != 3 or not all(_number(each) and least <= each < 1e6 for each in values):
             yield problem(key, "three numbers, for red, green and blue")
 
 
-def _positive(value: Any) -> bool:
-    return type(value) in (int, float) and 0 < value < 1e6
+def _number(value: Any) -> bool:
+    return type(value) in (int, float)
 
 
 def _side(value: Any) -> Any:
     """The side of a square that is written as one number or as two equal ones."""
-    pair = cast("list[Any]", value) if isinstance(value, list) else [value]
-    return pair[0] if len(pair) == 2 and pair[0] == pair[1] else value
+    pair = cast("list[Any]", value) if isinstance(value, list) else []
+    return pair[0] if len(pair) == 2 and pair[0] == pair[1] else cast("Any", value)

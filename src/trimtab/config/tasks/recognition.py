@@ -87,7 +87,7 @@ def _texts_alone(recipe: "Recipe") -> Iterator[Complaint]:
                 fix="leave it out to take the defaults, or set its keys",
             )
     for key in ("tokenizer", "source_tokenizer"):
-        own = PRETRAINED == recipe.model.kind and key == "tokenizer"
+        own = recipe.model.kind == PRETRAINED and key == "tokenizer"
         if not own and key in data.model_fields_set and getattr(data, key) is not None:
             yield Complaint(
                 path=f"data.{key}",
@@ -138,14 +138,19 @@ def _of_pretrained(recipe: "Recipe") -> Iterator[Complaint]:
         if images.fit == "stretch":
             yield Complaint(
                 path="data.images.fit",
-                what="lines that are squeezed to a square lose their letters; pretrained recognizers alone read such images",
+                what="resizes lines to squares, which pretrained recognizers alone are trained on",
                 got=f"stretch, with `model.kind: {model.kind}`",
                 allowed="height or longest",
                 fix="set `data.images.fit: height`, or leave it out",
             )
         return
     defaults = type(images)()
-    fixed = {"fit": "stretch", "channels": "rgb", "max_width": defaults.max_width, "too_wide": defaults.too_wide}
+    fixed = {
+        "fit": "stretch",
+        "channels": "rgb",
+        "max_width": defaults.max_width,
+        "too_wide": defaults.too_wide,
+    }
     for key, value in fixed.items():
         if getattr(images, key) != value:
             yield Complaint(
@@ -171,11 +176,11 @@ def _of_pretrained(recipe: "Recipe") -> Iterator[Complaint]:
             allowed="null",
             fix="leave it out",
         )
-    if data.tokenizer is None or data.tokenizer.kind != "pretrained":
+    if data.tokenizer.kind != "pretrained":
         yield Complaint(
             path="data.tokenizer",
             what="a pretrained recognizer writes the pieces of its own tokenizer",
-            got="none" if data.tokenizer is None else data.tokenizer.kind,
+            got=data.tokenizer.kind,
             allowed="kind: pretrained, which is the default",
             fix="leave it out",
         )

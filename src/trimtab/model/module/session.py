@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int, Num
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 CACHE = "cache"
@@ -44,7 +44,7 @@ class ModuleSession:
         model: Decodes,
         decoder: Any,
         memory: Float[Tensor, "rows longest dim"],
-        real: Num[Tensor, "rows longest"],
+        real: Shaped[Tensor, "rows longest"],
         *,
         width: int,
     ) -> None:

@@ -88,8 +88,8 @@ def build_reading_loss(recipe: Recipe, datasets: Any, *, device: torch.device) -
 
 
 def untrained(datasets: ImageDatasets) -> Untrained:
-    """What a model that knows nothing loses: of a decoder the logarithm of the number of characters or pieces; of CTC what all
-    spellings of the texts of the sample cost together, where every id is as likely as any other."""
+    """What a model that knows nothing loses: of a decoder the logarithm of the number of characters or pieces; of CTC
+    what all spellings of the texts of the sample cost together, where every id is as likely as any other."""
     num_ids = datasets.charset.num_ids
     if datasets.reader.head != "ctc":
         return Untrained(math.log(num_ids), "ln(characters)")

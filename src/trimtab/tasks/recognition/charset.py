@@ -127,7 +127,9 @@ class Pieces:
     @property
     def fingerprint(self) -> str:
         """sha256 of the tokenizer and of the normalization."""
-        return hashlib.sha256(json.dumps([self.normalization, self.tokenizer.fingerprint]).encode()).hexdigest()
+        return hashlib.sha256(
+            json.dumps([self.normalization, self.tokenizer.fingerprint]).encode()
+        ).hexdigest()
 
     def normalize(self, text: str) -> str:
         """The text in the Unicode form of the run."""
@@ -152,8 +154,8 @@ AnyCharset = Charset | Pieces
 
 
 def prepare_pieces(tokenizer: PretrainedTokenizer, config: CharsetConfig, *, folder: Path) -> Pieces:
-    """The tokenizer in a run's folder; or that of a pretrained recognizer, which is then copied there. Raises InputError
-    where there is none or it does not belong to the model."""
+    """The tokenizer in a run's folder; or that of a pretrained recognizer, which is then copied there. Raises
+    InputError where there is none or it does not belong to the model."""
     if not (folder / CARD_FILE).exists():
         adopt_sides(tokenizer, {"target": folder}, folder / FILES, task="recognition")
     return load_pieces(folder, normalization=config.normalization)

@@ -57,9 +57,9 @@ class ImageReader:
         return image.resize((self.images.size,) * 2, Image.Resampling[self.resample.upper()])
 
     def varied(self, image: Image.Image, rng: np.random.Generator) -> Image.Image:
-        """The same in training. An image that is stretched is changed at its own shape, since a slant would be another one
-        afterwards, and made lower before where it is higher than the model needs; all others at the size of the model.
-        Raises BadImage for one that the recipe drops."""
+        """The same in training. An image that is stretched is changed at its own shape, since a slant would be another
+        one afterwards, and made lower before where it is higher than the model needs; all others at the size of the
+        model. Raises BadImage for one that the recipe drops."""
         augment, size = self.images.augment, self.images.size
         if self.images.fit != "stretch":
             found = fitted(image, self.images, squeeze=False)
@@ -71,7 +71,9 @@ class ImageReader:
             image = image.resize((width, size), Image.Resampling.BICUBIC)
         return self.sized(augmented(image, augment, rng=rng))
 
-    def rows(self, image: Image.Image, text: str, rng: np.random.Generator | None) -> tuple[np.ndarray, list[int]]:
+    def rows(
+        self, image: Image.Image, text: str, rng: np.random.Generator | None
+    ) -> tuple[np.ndarray, list[int]]:
         """Image and text in training, where there is an `rng`; in validation, unchanged and never dropped for its size.
 
         Raises BadImage with the reason for which an example cannot be trained on.
@@ -194,7 +196,8 @@ class ImageDatasets:
     @property
     def epoch_size(self) -> str:
         """An epoch in words."""
-        return f"{self.positions_per_epoch} images with {len(self.charset)} different {'pieces' if isinstance(self.charset, Pieces) else 'characters'}"
+        what = "pieces" if isinstance(self.charset, Pieces) else "characters"
+        return f"{self.positions_per_epoch} images with {len(self.charset)} different {what}"
 
 
 def reader_of(recipe: Recipe, charset: AnyCharset) -> ImageReader:
@@ -259,7 +262,9 @@ def read_set(name: str, corpus: ImageCorpus, reader: ImageReader, *, key: str, s
     return ImageSet(name, joined(images), texts, Ragged.of(ids), places, unknown)
 
 
-def _each(corpus: ImageCorpus, config: ImageConfig, *, seed: int) -> Iterator[tuple[int, tuple[Image.Image | BadImage, str]]]:
+def _each(
+    corpus: ImageCorpus, config: ImageConfig, *, seed: int
+) -> Iterator[tuple[int, tuple[Image.Image | BadImage, str]]]:
     """Each image with its text; a BadImage in place of one that cannot be read. What is rendered depends on the seed
     and the line alone."""
     for line in range(len(corpus)):

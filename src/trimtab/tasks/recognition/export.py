@@ -101,8 +101,8 @@ class LineExport:
 def export_recognizer(
     run: Path | str, target: Target, out: Path, *, given: GivenText, quantized: Quantized
 ) -> LineExport:
-    """See `Task.export`, for all but pretrained recognizers: only `onnx`; log-probabilities must be within 1e-4 of the trainer's, and texts the same, on
-    images of the run's own sets."""
+    """See `Task.export`, for all but pretrained recognizers: only `onnx`; log-probabilities must be within 1e-4 of the
+    trainer's, and texts the same, on images of the run's own sets."""
     if target.name != "onnx":
         raise input_error(
             f"export: {run} is a recognizer",
@@ -133,7 +133,8 @@ def export_recognizer(
 def write_graphs(recognizer: Recognizer, folder: Path) -> None:
     """Graphs, weights, settings, and the program that reads images with them."""
     model, charset = recognizer.model, recognizer.charset
-    assert isinstance(model, LineReader) and isinstance(charset, Charset), "pretrained ones are exported apart"
+    assert isinstance(model, LineReader), "pretrained ones are exported apart"
+    assert isinstance(charset, Charset), "pretrained ones are exported apart"
     with Store(folder / WEIGHTS) as store:
         graphs = {ENCODER: image_graph(Nodes(store, opset=OPSET), model, recognizer.reader.images)}
         if model.config.has_decoder:

@@ -57,7 +57,9 @@ def _by_columns(model: LineReader, batch: ImageBatch, charset: AnyCharset) -> li
     return readings
 
 
-def _by_decoder(model: AnyReader, batch: ImageBatch, charset: AnyCharset, most: int, beam: int) -> list[Reading]:
+def _by_decoder(
+    model: AnyReader, batch: ImageBatch, charset: AnyCharset, most: int, beam: int
+) -> list[Reading]:
     limits = [min(most, model.max_positions)] * batch.num_segments
     source = ImageStream.of(batch.patches)
     symbols = Symbols.of(charset)
@@ -76,4 +78,8 @@ def read_all(
     model: AnyReader, batches: Iterable[ImageBatch], charset: AnyCharset, *, head: str, most: int, beam: int
 ) -> list[Reading]:
     """The texts of all images of these batches, one after another."""
-    return [each for batch in batches for each in read_batch(model, batch, charset, head=head, most=most, beam=beam)]
+    return [
+        each
+        for batch in batches
+        for each in read_batch(model, batch, charset, head=head, most=most, beam=beam)
+    ]

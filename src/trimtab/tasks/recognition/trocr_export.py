@@ -70,7 +70,8 @@ def write_folder(recognizer: Recognizer, model: PretrainedReader, folder: Path) 
     suppressed = [*Symbols.of(charset).suppress]
     more = {"suppress_tokens": suppressed} if suppressed else {}
     longest = recognizer.recipe.data.max_tokens
-    write_object(folder / GENERATION, {**ids, **more, "max_new_tokens": longest, "num_beams": 1})
+    limits = {"max_new_tokens": longest, "forced_eos_token_id": charset.end}
+    write_object(folder / GENERATION, {**ids, **more, **limits, "num_beams": 1})
 
 
 @torch.inference_mode()
@@ -85,7 +86,7 @@ def compare(recognizer: Recognizer, images: list[np.ndarray], folder: Path) -> L
         keep_positions(network)
         processor = AutoImageProcessor.from_pretrained(folder, local_files_only=True)
     tokenizer, charset = open_tokenizer(folder), recognizer.charset
-    worst, otherwise, longest = 0.0, 0, recognizer.recipe.data.max_tokens
+    worst, otherwise = 0.0, 0
     for pixels in images:
         ours = by_trainer(recognizer, pixels, head="attention")
         values = processor(Image.fromarray(pixels), return_tensors="pt").pixel_values
@@ -93,8 +94,7 @@ def compare(recognizer: Recognizer, images: list[np.ndarray], folder: Path) -> L
         scores = network(pixel_values=values, decoder_input_ids=fed).logits[0].float().log_softmax(1)
         worst = max(worst, float(np.abs(ours.scores - scores.numpy()).max()))
         written = network.generate(values)[0, 1:].tolist()
-        ids = written[: written.index(charset.end)] if charset.end in written else written
-        differs = ours.differs_from([*ids[: longest - 1], charset.end])  # the last that is allowed is always the end
+        differs = ours.differs_from(written[: written.index(charset.end) + 1])
         text = LINE_ENDS.sub(" ", tokenizer.decode(ours.ids, skip_special_tokens=True))
         otherwise += differs or text != charset.decode([ours.ids])[0]
     sizes = len({each.shape for each in images})

@@ -23,9 +23,9 @@ from trimtab.tasks.images.sheet import sheet_of
 from trimtab.tasks.recognition.batches import ImageBatch
 from trimtab.tasks.recognition.datasets import ImageSet
 from trimtab.tasks.recognition.losses import ctc_of_batch
-from trimtab.tasks.recognition.trocr import AnyReader
 from trimtab.tasks.recognition.model import LineReader
 from trimtab.tasks.recognition.reading import read_all
+from trimtab.tasks.recognition.trocr import AnyReader
 from trimtab.tasks.task import ExampleLosses, Moment, Validated
 
 MOST_SHOWN, MOST_CHARACTERS = 8, 600
