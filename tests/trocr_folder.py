@@ -23,6 +23,8 @@ SMALL: dict[str, Any] = {
     "tie_word_embeddings": False,
 }  # fmt: skip
 """What `trocr-small` has otherwise, beside a DeiT encoder and a tokenizer of sentencepiece."""
+OF_FOLDER: dict[str, Any] = {"model": {"kind": "pretrained", "path": "trocr"}, "data.images": None}
+"""Changes of `image_run.image_recipe` for a model in the folder `trocr` beside it."""
 SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
 
 

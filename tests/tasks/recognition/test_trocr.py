@@ -1,32 +1,26 @@
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
 from PIL import Image
-from safetensors.torch import load_file
 from transformers import AutoImageProcessor, AutoTokenizer, LogitsProcessorList, VisionEncoderDecoderModel
 
 from tests.image_run import VALID_LINES, image_recipe, sources_of
 from tests.model.module.test_seq2seq import EndAt
-from tests.trocr_folder import trocr_folder
+from tests.trocr_folder import OF_FOLDER, trocr_folder
 from tests.unchecked import model_unchecked
 from trimtab.build import build
 from trimtab.data.sentencepiece_model import LINE_ENDS
 from trimtab.decode.hypothesis import Symbols
-from trimtab.errors import InputError
-from trimtab.exporting import export_model
 from trimtab.launch import train
 from trimtab.step.accumulate import accumulate
 from trimtab.tasks.images.pixels import BadImage
 from trimtab.tasks.recognition.reading import read_batch
-from trimtab.tasks.recognition.recognizer import load_recognizer
 from trimtab.tasks.recognition.trocr import keep_positions
 
 STYLES = ("base", "small")
 LIMIT = 12
-OF_FOLDER = {"model": {"kind": "pretrained", "path": "trocr"}, "data.images": None}
 
 
 @pytest.fixture(scope="module", params=STYLES)
@@ -43,16 +37,6 @@ def parts_of(folder, **changes):
     parts = build(*sources_of(folder), device=torch.device("cpu"))
     parts.model.fill(str(folder / "trocr"))
     return parts
-
-
-@pytest.fixture(scope="module")
-def trocr_run(own_cache, tmp_path_factory):
-    """The folder of a run that begins with `trocr-base` in small."""
-    folder = tmp_path_factory.mktemp("trocr_run")
-    trocr_folder(folder / "trocr")
-    with model_unchecked():
-        train(image_recipe(folder, **OF_FOLDER), out=folder / "run")
-    return folder / "run"
 
 
 def oracle(folder: Path):
@@ -150,27 +134,6 @@ def test_a_frozen_encoder_keeps_its_weights(made, own_cache):
     assert not any(name.startswith("network.encoder.") for name in trained)
 
 
-def test_a_run_reads_images_and_its_export_reads_the_same(trocr_run, tmp_path):
-    images = [str(trocr_run.parent / "dev" / f"{number}.png") for number in range(4)]
-    found = [each.text for each in load_recognizer(trocr_run).recognize(images)]
-    assert [each.text for each in load_recognizer(trocr_run, beam=2).recognize(images)]
-    exported = export_model(trocr_run, to="hf", out=tmp_path / "out")
-    assert exported.gate.passed
-    network, processor = oracle(tmp_path / "out"), AutoImageProcessor.from_pretrained(tmp_path / "out")
-    values = processor([Image.open(each).convert("RGB") for each in images], return_tensors="pt").pixel_values
-    assert texts_of(tmp_path / "out", network.generate(values)) == found
-    weights = load_file(trocr_run / "checkpoints" / "step-00000006" / "model.safetensors")
-    assert weights["network.decoder.model.decoder.embed_tokens.weight"].equal(
-        network.decoder.model.decoder.embed_tokens.weight
-    )
-
-
-def test_only_a_folder_of_transformers_is_written(trocr_run, tmp_path):
-    with pytest.raises(InputError, match="--to hf"):
-        export_model(trocr_run, to="onnx", out=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 def test_training_images_are_changed_at_their_own_shape(made):
     folder, _ = made
     image_recipe(folder, **OF_FOLDER)
@@ -180,74 +143,3 @@ def test_training_images_are_changed_at_their_own_shape(made):
     (seen,) = {datasets.feed.chunk(start=0, count=1).source.row(0).shape}
     assert seen == (4 + 32 * 32 * 3,)
     assert not isinstance(reader.sized(Image.new("RGB", (300, 20))), BadImage)
-
-
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"data.images": {"size": 64}}, "data.images.size"),
-        ({"data.images": {"fit": "height"}}, "data.images.fit"),
-        ({"data.images": {"channels": "grey"}}, "data.images.channels"),
-        ({"data.images": {"max_width": 64}}, "data.images.max_width"),
-        ({"data.charset": {"file": "characters.txt"}}, "data.charset.file"),
-        ({"data.tokenizer": {"kind": "sentencepiece", "vocabulary_size": 300}}, "data.tokenizer"),
-        ({"data.max_tokens": 64}, "data.max_tokens"),
-        ({"model.resample": "lanczos"}, "model.resample"),
-        ({"model.positions": "sinusoidal"}, "model.positions"),
-        ({"model.trained_layers": 1}, "model.trained_layers"),
-    ],
-)
-def test_what_the_model_has_decided_is_refused_by_name(tmp_path, changes, named):
-    trocr_folder(tmp_path / "trocr")
-    recipe = image_recipe(tmp_path, **{**OF_FOLDER, **changes})
-    with pytest.raises(InputError, match=named):
-        train(recipe, out=tmp_path / "run")
-
-
-def test_a_native_model_does_not_stretch(tmp_path):
-    with pytest.raises(InputError, match=r"data\.images\.fit"):
-        train(image_recipe(tmp_path, **{"data.images": {"fit": "stretch"}}), out=tmp_path / "run")
-
-
-def without(folder, name):
-    (folder / name).unlink()
-
-
-def changed(folder, part, **values):
-    tree = json.loads((folder / "config.json").read_text())
-    (tree[part] if part else tree).update(values)
-    (folder / "config.json").write_text(json.dumps(tree))
-
-
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        (lambda folder: without(folder, "preprocessor_config.json"), "how images are prepared"),
-        (lambda folder: without(folder, "tokenizer.json"), "tokenizer"),
-        (lambda folder: without(folder, "model.safetensors"), "safetensors"),
-        (lambda folder: changed(folder, "decoder", model_type="gpt2"), "this decoder"),
-        (lambda folder: changed(folder, "encoder", model_type="swin"), "this encoder"),
-        (lambda folder: changed(folder, "encoder", image_size=40), "of this size"),
-        (lambda folder: changed(folder, "decoder", vocab_size=8), "more ids than the model has rows"),
-        (lambda folder: changed(folder, "", quantization_config={"bits": 4}), "quantized"),
-        (lambda folder: trocr_folder(folder, size={"shortest_edge": 32}), "size"),
-        (lambda folder: trocr_folder(folder, do_normalize=False), "do_normalize"),
-        (lambda folder: trocr_folder(folder, resample=9), "resample"),
-        (lambda folder: trocr_folder(folder, image_std=[0.5, 0, 0.5]), "image_std"),
-        (lambda folder: trocr_folder(folder, image_processor_type="DeiTImageProcessor"), "do_center_crop"),
-    ],
-)
-def test_a_wrong_folder_is_refused(tmp_path, spoil, said):
-    folder = trocr_folder(tmp_path / "trocr")
-    spoil(folder)
-    with pytest.raises(InputError, match=said):
-        train(image_recipe(tmp_path, **OF_FOLDER), out=tmp_path / "run")
-
-
-def test_a_model_for_another_task_is_refused(tmp_path):
-    trocr_folder(tmp_path / "trocr")
-    recipe = image_recipe(tmp_path, **OF_FOLDER)
-    tree = {**json.loads(recipe.read_text()), "task": "translation"}
-    recipe.write_text(json.dumps(tree))
-    with pytest.raises(InputError, match="task: recognition"):
-        train(recipe, out=tmp_path / "run")

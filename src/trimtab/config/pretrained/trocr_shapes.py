@@ -3,6 +3,7 @@ preprocessor_config.json."""
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, cast
 
 from trimtab.config.pretrained.module_shapes import (
@@ -20,7 +21,8 @@ from trimtab.errors import InputError, Problem, input_error
 PREPROCESSOR = "preprocessor_config.json"
 PROCESSOR = "processor_config.json"
 """Where version 5 of transformers writes the same settings, as `image_processor`."""
-ENCODERS, DECODER = ("vit", "deit"), "trocr"
+PARTS = {"encoder": ("vit", "deit"), "decoder": ("trocr",)}
+"""The kinds of encoder and decoder that are trained."""
 FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 """Of Pillow, by their numbers."""
 OFTEN = {
@@ -45,23 +47,47 @@ def read_trocr(place: Place, settings: Mapping[str, Any]) -> Found:
     encoder or decoder, for settings that are missing or no sizes, and for an image processor that does anything that
     trimtab does not."""
     path = place.path / CONFIG
-    encoder, decoder = settings.get("encoder"), settings.get("decoder")
-    parts = {"encoder": (encoder, ENCODERS), "decoder": (decoder, (DECODER,))}
-    for name, (part, allowed) in parts.items():
-        kind = cast("dict[str, Any]", part).get("model_type") if isinstance(part, dict) else None
-        if kind not in allowed:
-            raise input_error(
-                f"{path}: trimtab does not train a VisionEncoderDecoderModel with this {name}",
-                got=f"{name}: {kind}",
-                allowed=" or ".join(allowed),
-                fix="take a TrOCR model",
-            )
+    encoder, decoder = (_part(settings, name, allowed, path) for name, allowed in PARTS.items())
     if problems := [*not_trained(settings, str(path))]:
         raise InputError(*problems)
-    encoder, decoder = cast("dict[str, Any]", encoder), cast("dict[str, Any]", decoder)
     told = read_settings(place.path / GENERATION) if (place.path / GENERATION).is_file() else {}
     kept = {key: value for key, value in settings.items() if key not in NOT_KEPT}
     kept |= {key: told[key] for key in OF_GENERATION if told.get(key) is not None}
+    sizes = _sizes(encoder, decoder, path)
+    side, patch = sizes["encoder.image_size"], sizes["encoder.patch_size"]
+    dropout = decoder.get("dropout", 0.1)
+    shape: dict[str, Any] = {
+        "family": settings["model_type"],
+        "settings": json.dumps(kept, sort_keys=True, ensure_ascii=False),
+        "dim": sizes["decoder.d_model"],
+        "num_ids": sizes["decoder.vocab_size"],
+        "num_source_ids": sizes["decoder.vocab_size"],
+        "dropout": float(dropout) if isinstance(dropout, int | float) else 0.1,
+        "tie_embeddings": decoder.get("tie_word_embeddings", True) is not False,
+        "image_size": side,
+        "patch": [patch, patch],
+        **_processor(place, side),
+    }
+    images = {"fit": "stretch", "size": side, "channels": "rgb"}
+    return Found(shape, min(sizes["decoder.max_position_embeddings"], UNBOUNDED), images)
+
+
+def _part(settings: Mapping[str, Any], name: str, allowed: tuple[str, ...], path: Path) -> dict[str, Any]:
+    """The settings of the encoder or the decoder."""
+    part = settings.get(name)
+    found = cast("dict[str, Any]", part) if isinstance(part, dict) else {}
+    if found.get("model_type") not in allowed:
+        raise input_error(
+            f"{path}: trimtab does not train a VisionEncoderDecoderModel with this {name}",
+            got=f"{name}: {found.get('model_type')}",
+            allowed=" or ".join(allowed),
+            fix="take a TrOCR model",
+        )
+    return found
+
+
+def _sizes(encoder: Mapping[str, Any], decoder: Mapping[str, Any], path: Path) -> dict[str, int]:
+    """The sizes of both, by the names of their settings."""
     side, patch = _side(encoder.get("image_size", 224)), _side(encoder.get("patch_size", 16))
     sizes = {
         "encoder.image_size": side,
@@ -86,21 +112,7 @@ def read_trocr(place: Place, settings: Mapping[str, Any]) -> Found:
             allowed="a multiple of 16 and of the patches, up to 4,096 pixels",
             fix="take a model for such images",
         )
-    dropout = decoder.get("dropout", 0.1)
-    shape: dict[str, Any] = {
-        "family": settings["model_type"],
-        "settings": json.dumps(kept, sort_keys=True, ensure_ascii=False),
-        "dim": sizes["decoder.d_model"],
-        "num_ids": sizes["decoder.vocab_size"],
-        "num_source_ids": sizes["decoder.vocab_size"],
-        "dropout": float(dropout) if isinstance(dropout, int | float) else 0.1,
-        "tie_embeddings": decoder.get("tie_word_embeddings", True) is not False,
-        "image_size": side,
-        "patch": [patch, patch],
-        **_processor(place, side),
-    }
-    images = {"fit": "stretch", "size": side, "channels": "rgb"}
-    return Found(shape, min(sizes["decoder.max_position_embeddings"], UNBOUNDED), images)
+    return sizes
 
 
 def _processor(place: Place, side: int) -> dict[str, Any]:
