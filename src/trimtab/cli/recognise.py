@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -82,7 +82,7 @@ def recognise(
         raise typer.Exit(1)
 
 
-def _write(found: "Iterable[Recognized]", written: TextIO, *, as_json: bool) -> int:
+def _write(found: "Iterable[Recognized]", written: Any, *, as_json: bool) -> int:
     """Writes what was read, and says on stderr what could not be read; how many images that were."""
     failed = 0
     for each in found:

@@ -111,6 +111,7 @@ def test_a_step_is_the_same_however_it_is_cut(made):
         assert float((other - gradients[0]).norm() / gradients[0].norm()) < 1e-5
 
 
+@pytest.mark.slow
 def test_a_run_passes_its_checks_and_resumes_with_the_same_bits(tmp_path, own_cache):
     trocr_folder(tmp_path / "trocr")
     recipe = image_recipe(tmp_path, **OF_FOLDER, freeze=["network.encoder.*"], length="4 steps")
