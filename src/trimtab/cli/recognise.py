@@ -1,9 +1,10 @@
 """`trimtab recognise`: the text in images of lines."""
 
 import json
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -48,6 +49,10 @@ def recognise(
     head: Annotated[
         Head | None, typer.Option(help="Head to use if the model has both; by default, the decoder.")
     ] = None,
+    beam: Annotated[
+        int,
+        typer.Option(min=1, max=64, help="Hypotheses that a decoder follows for each image; 1 is greedy."),
+    ] = 1,
     device: Device = None,
 ) -> None:
     """Read images of text lines with a trained recognizer.
@@ -63,8 +68,7 @@ def recognise(
     from trimtab.tasks.recognition.scoring import score_list
 
     paths = [] if score else image_files(images)
-    recognizer = load_recognizer(run, device=device, head=None if head is None else head.value)
-    failed = 0
+    recognizer = load_recognizer(run, device=device, head=None if head is None else head.value, beam=beam)
     with opened_output(output) as written:
         if score:
             found = score_list(recognizer, images)
@@ -72,15 +76,22 @@ def recognise(
                 f"{json.dumps(found.to_dict(), ensure_ascii=False) if as_json else found.render()}\n"
             )
             return
-        for each in recognizer.recognize(paths):
-            failed += bool(each.error)
-            if each.error:
-                typer.echo(f"{each.image}: {each.error}", err=True)
-            if as_json or not each.error:
-                written.write((_object(each) if as_json else f"{each.image}\t{each.text}") + "\n")
+        failed = _write(recognizer.recognize(paths), written, as_json=as_json)
     if failed:
         typer.echo(f"{failed} of {len(paths)} images could not be read", err=True)
         raise typer.Exit(1)
+
+
+def _write(found: "Iterable[Recognized]", written: Any, *, as_json: bool) -> int:
+    """Writes what was read, and says on stderr what could not be read; how many images that were."""
+    failed = 0
+    for each in found:
+        failed += bool(each.error)
+        if each.error:
+            typer.echo(f"{each.image}: {each.error}", err=True)
+        if as_json or not each.error:
+            written.write((_object(each) if as_json else f"{each.image}\t{each.text}") + "\n")
+    return failed
 
 
 def _object(found: "Recognized") -> str:

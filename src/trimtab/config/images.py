@@ -38,11 +38,12 @@ class Augmentation(Settings):
 class ImageConfig(Settings):
     """How images are resized and changed for the model. Resizing keeps the aspect ratio and enlarges small images."""
 
-    fit: Literal["height", "longest", "crop"] = "height"
+    fit: Literal["height", "longest", "crop", "stretch"] = "height"
     """`height` scales every image to a height of `size` pixels, for lines of text; `longest` scales the longest side to
     `size`, for images of any shape; `crop`, for diffusion and image classification, scales the shortest side to it and
     takes the square in the middle. For these, `longest` makes a square with margins in the median color
-    of the edges."""
+    of the edges. `stretch`, for pretrained recognizers alone, resizes to a square of `size` pixels,
+    whatever the shape of the image, as they were trained."""
     size: int = Field(default=32, ge=16, le=4096, multiple_of=MULTIPLE)
     """Pixels of the side that `fit` names, a multiple of 16; the other side is padded to one."""
     max_width: int = Field(default=1024, ge=16, le=65536, multiple_of=MULTIPLE)

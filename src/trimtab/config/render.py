@@ -9,6 +9,7 @@ from trimtab.config.corpora import TrainCorpus, ValidFiles
 from trimtab.config.data import DataConfig
 from trimtab.config.run import Recipe
 from trimtab.config.settings import Settings
+from trimtab.config.tokenizer import PretrainedTokenizer
 
 _PLAIN = re.compile(r"(?:[A-Za-z_/]|\.\.?/|~/)[\w./+=~@-]*(?: [\w./+=~@-]+)*|[0-9.]+ [a-z]+", re.ASCII)
 _WORDS_OF_YAML = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
@@ -25,8 +26,11 @@ def _fields(settings: Settings) -> dict[str, Any]:
     values = {name: getattr(settings, name) for name in fields}
     if isinstance(settings, TrainCorpus | ValidFiles) and settings.is_one_path:
         del values["source"], values["target"]  # are the same path, and filled in again when it is read
-    if isinstance(settings, DataConfig) and (settings.images is not None or settings.canvas is not None):
-        del values["tokenizer"]  # of images: a tokenizer that nothing reads
+    of_images = isinstance(settings, DataConfig) and (
+        settings.images is not None or settings.canvas is not None
+    )
+    if of_images and not isinstance(values["tokenizer"], PretrainedTokenizer):
+        del values["tokenizer"]  # that nothing reads
     off: tuple[Any, ...] = (None, "", (), {})
     return {
         name: value for name, value in values.items() if value not in off or value != fields[name].default

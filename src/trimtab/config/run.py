@@ -29,6 +29,7 @@ from trimtab.config.task_facts import facts_of, with_task_defaults
 from trimtab.config.task_record import Task, TaskFacts
 from trimtab.config.trackers import TrackerName
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.config.trocr_model import TrOCRModel
 from trimtab.config.vision_model import VisionModel
 from trimtab.config.x_transformers_model import XTransformersModel
 from trimtab.metrics.catalogue import MetricName
@@ -46,6 +47,7 @@ Model = Annotated[
     | DecoderModel
     | PretrainedModel
     | TransformersModel
+    | TrOCRModel
     | XTransformersModel
     | EncoderModel
     | ImageClassifierModel

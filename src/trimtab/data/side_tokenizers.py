@@ -10,6 +10,7 @@ from trimtab.config.pretrained.families import Family, family_of
 from trimtab.config.pretrained.module_shapes import GENERATION
 from trimtab.config.pretrained.place import CONFIG
 from trimtab.config.pretrained.shapes import read_settings
+from trimtab.config.pretrained.trocr_shapes import decoder_settings
 from trimtab.config.tokenizer import PretrainedTokenizer
 from trimtab.data.fast_tokenizer import FastTokenizer, SpecialIds
 from trimtab.data.input_file import open_input
@@ -40,6 +41,11 @@ class Described:
     symbols: Mapping[str, Any]
     """tokenizer_config.json and special_tokens_map.json."""
 
+    @property
+    def writes(self) -> bool:
+        """Whether a decoder writes with it."""
+        return self.family.facts.writes_text or self.family.facts.reads_images
+
 
 def read_side(config: PretrainedTokenizer, side: Side, *, task: str) -> SideTokenizer:
     """The tokenizer of one side of the model in the folder that `config` names.
@@ -50,7 +56,10 @@ def read_side(config: PretrainedTokenizer, side: Side, *, task: str) -> SideToke
     folder = Path(config.path)
     settings = read_settings(folder / CONFIG)
     family = family_of(settings, task=task, name=str(folder / CONFIG))
-    told = read_object(folder / GENERATION) if family.facts.writes_text else {}
+    if family.facts.reads_images:
+        settings = decoder_settings(settings)
+    writes = family.facts.writes_text or family.facts.reads_images
+    told = read_object(folder / GENERATION) if writes else {}
     known = {key: value for key, value in told.items() if value is not None}
     files = Described(
         folder, family, {**settings, **known}, {**read_object(folder / MAP), **read_object(folder / SETTINGS)}
@@ -91,8 +100,7 @@ def _frame(
             assert code is not None, "a model of many languages needs one"
             return Frame(before=(code,), behind=(special.end,), prefix=prefix)
         case "begins and ends":
-            writes = files.family.facts.writes_text
-            first = files.model.get("bos_token_id") if writes else special.start
+            first = files.model.get("bos_token_id") if files.writes else special.start
             before = (int(first),) if first is not None else ()
             return Frame(before=before, behind=(special.end,), prefix=prefix)
         case _:
@@ -158,7 +166,7 @@ def _codes(files: Described, first: int) -> dict[str, int]:
 
 def _special(files: Described, pieces: FastTokenizer | MappedPieces) -> SpecialIds:
     """The ids of the symbols: those that the model's settings name, else those of the tokenizer's symbols."""
-    classifies = not files.family.facts.writes_text
+    classifies = not files.writes
 
     def of(setting: str, *symbols: str) -> int | None:
         value = files.model.get(setting)

@@ -8,6 +8,7 @@ from typing import Any
 
 from trimtab.config.pretrained.module_shapes import GENERATION
 from trimtab.config.pretrained.place import CONFIG
+from trimtab.config.pretrained.trocr_shapes import PREPROCESSOR, PROCESSOR
 from trimtab.config.tokenizer import PretrainedTokenizer
 from trimtab.data.cache import committed
 from trimtab.data.input_file import open_input
@@ -23,7 +24,7 @@ LANGUAGES = ("source_language", "target_language", "source_prefix")
 """Keys of `data.tokenizer` that a card keeps."""
 TOKENIZER_FILES = (
     CONFIG, GENERATION, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-    "vocab.txt", "merges.txt", "spiece.model", M2M100, TABLE, TARGET_TABLE, *MARIAN.values(),
+    PREPROCESSOR, PROCESSOR, "vocab.txt", "merges.txt", "spiece.model", M2M100, TABLE, TARGET_TABLE, *MARIAN.values(),
 )  # fmt: skip
 """Of a folder in the form of Hugging Face, all but the weights."""
 

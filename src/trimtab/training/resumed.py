@@ -31,7 +31,7 @@ def without_paths(recipe: Recipe) -> dict[str, Any]:
             written.pop(key, None)
     # What these hold has fingerprints too: `model.sha256`, that of the tokenizer and that of the teacher.
     for part in (tree["model"], tree["data"]["tokenizer"]):
-        if part["kind"] in ("pretrained", "transformers", "detector"):
+        if part["kind"] in ("pretrained", "transformers", "trocr", "detector"):
             del part["path"]
     if (matching := tree["loss"]["feature_matching"]) is not None:
         del matching["teacher"]

@@ -103,6 +103,9 @@ FAMILIES: Mapping[str, Family] = {
     "t5": _t5("T5ForConditionalGeneration"),
     "mt5": _t5("MT5ForConditionalGeneration"),
     "umt5": _t5("UMT5ForConditionalGeneration"),
+    "vision-encoder-decoder": Family(
+        task="recognition", class_name="VisionEncoderDecoderModel", dropout="decoder.dropout"
+    ),
     "bert": _bert("BertForSequenceClassification"),
     "roberta": _bert("RobertaForSequenceClassification", reserved_positions=2),
     "xlm-roberta": _bert("XLMRobertaForSequenceClassification", reserved_positions=2),

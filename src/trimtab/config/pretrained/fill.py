@@ -9,15 +9,18 @@ from trimtab.config.pretrained.families import NATIVE, check_task, family_of
 from trimtab.config.pretrained.module_shapes import read_module
 from trimtab.config.pretrained.place import CONFIG, Place, find_pretrained
 from trimtab.config.pretrained.shapes import Found, names_in_files, read_settings, read_shape
+from trimtab.config.pretrained.trocr_shapes import read_trocr
 from trimtab.config.warm_start import RECIPE, Started, group, read_recipe
 from trimtab.errors import InputError, Problem
 
-KINDS = ("pretrained", "transformers")
-"""What a recipe may call a pretrained model: the second is what a run records where a module computes it."""
+KINDS = ("pretrained", "transformers", "trocr")
+"""What a recipe may call a pretrained model: the others are what a run records where a module computes it."""
 OF_OTHERS = frozenset(
     {"model", "character_coverage", "byte_fallback", "normalization", "training_lines", "sampling"}
 )
 """Settings of a tokenizer that no pretrained one has."""
+OF_IMAGES = ("fit", "size", "channels")
+"""Keys of `data.images` that a pretrained model decides."""
 LONGEST = DataConfig.model_fields["max_tokens"].default
 
 
@@ -42,6 +45,9 @@ def with_pretrained(tree: Any, *, folder: Path, begun: Path | None = None) -> St
         moved = (folder / Path(path).expanduser()).exists()
         filled = {**kept, **model, "kind": kept["kind"], "path": path if moved else kept.get("path", path)}
         again = _with_tokenizer({**tree, "model": filled}, group(own, "data").get("tokenizer"))
+        if kept["kind"] == "trocr":
+            images = group(group(own, "data"), "images")
+            again = _with_images(again, {key: images[key] for key in OF_IMAGES if key in images})
         return Started(_within(again, group(own, "data").get("max_tokens", LONGEST)))
     place = find_pretrained(path, folder=folder)
     found, kind = read_pretrained_model(place, task=str(tree.get("task", "translation")))
@@ -53,6 +59,7 @@ def with_pretrained(tree: Any, *, folder: Path, begun: Path | None = None) -> St
         {**tree, "model": {**found.shape, **model, "kind": kind}},
         {"kind": "pretrained", "path": str(place.path), "vocabulary_size": found.shape["num_ids"]},
     )
+    filled = _with_images(filled, found.images)
     told = names_in_files(place)
     from_files = {f"model.{key}": name for key, name in told.items() if key not in model}
     return Started(
@@ -71,6 +78,8 @@ def read_pretrained_model(place: Place, *, task: str) -> tuple[Found, str]:
     family = family_of(settings, task=task, name=str(path))
     if family.class_name is None:
         return read_shape(place), "pretrained"
+    if family.facts.reads_images:
+        return read_trocr(place, settings), "trocr"
     return read_module(place, family, settings), "transformers"
 
 
@@ -94,6 +103,16 @@ def _with_tokenizer(tree: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
     if given.get("kind", "pretrained") != "pretrained" or "path" in given or given.keys() & OF_OTHERS:
         return {**tree}
     return {**tree, "data": {**cast("Mapping[str, Any]", data), "tokenizer": {**tokenizer, **given}}}
+
+
+def _with_images(tree: dict[str, Any], images: Mapping[str, Any]) -> dict[str, Any]:
+    """The tree with these keys of `data.images` where it does not write them."""
+    data = tree.get("data")
+    written = cast("Mapping[str, Any]", data).get("images", {}) if isinstance(data, Mapping) else None
+    if not images or not isinstance(written, Mapping):
+        return tree
+    given = {**images, **cast("Mapping[str, Any]", written)}
+    return {**tree, "data": {**cast("Mapping[str, Any]", data), "images": given}}
 
 
 def _refuse_others(model: Mapping[str, Any], found: Found, *, path: str) -> None:

@@ -38,7 +38,7 @@ def read_module(place: Place, family: Family, settings: Mapping[str, Any]) -> Fo
     """The keys of `model` that the files of a model in a folder give. Raises InputError for settings that are missing,
     no numbers, or that trimtab cannot train."""
     path = place.path / CONFIG
-    if problems := [*_not_trained(settings, str(path))]:
+    if problems := [*not_trained(settings, str(path))]:
         raise InputError(*problems)
     kept = {key: value for key, value in settings.items() if key not in NOT_KEPT}
     if family.facts.attends_to_source:
@@ -74,7 +74,8 @@ def read_module(place: Place, family: Family, settings: Mapping[str, Any]) -> Fo
     return Found(shape, min(window, UNBOUNDED))
 
 
-def _not_trained(settings: Mapping[str, Any], name: str) -> Iterator[Problem]:
+def not_trained(settings: Mapping[str, Any], name: str) -> Iterator[Problem]:
+    """A problem for each setting of `config.json` with which no weights can be trained; `name` is for messages."""
     if settings.get("quantization_config") is not None:
         yield Problem(
             what=f"{name}: quantized weights cannot be trained here",

@@ -5,7 +5,7 @@ What the native decoder cannot compute exactly is refused by its name.
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -51,7 +51,9 @@ class Found:
     shape: dict[str, Any]
     """Keys of `model` and their values."""
     window: int
-    """The longest text it has learned to read, in tokens."""
+    """The longest text it has learned to read or write, in tokens."""
+    images: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Keys of `data.images` and their values, for a model that reads images."""
 
 
 def read_shape(place: Place) -> Found:

@@ -11,6 +11,8 @@ from trimtab.config.vision_model import VisionModel
 if TYPE_CHECKING:
     from trimtab.config.run import Recipe
 
+PRETRAINED = "trocr"
+"""The kind of a pretrained recognizer."""
 EXAMPLE = "{images: lines.tsv}, or {text: lines.txt, render: {fonts: [FOLDER]}}"
 
 
@@ -18,7 +20,7 @@ def recognition_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Corpora, a tokenizer or transforms that are for another task, and patches that do not fit the images."""
     for path, files in recipe.data.files_by_key.items():
         yield from _of_corpus(path, files)
-    for check in (_texts_alone, _patches, _loss, _step, _export):
+    for check in (_texts_alone, _patches, _of_pretrained, _loss, _step, _export):
         yield from check(recipe)
 
 
@@ -85,7 +87,8 @@ def _texts_alone(recipe: "Recipe") -> Iterator[Complaint]:
                 fix="leave it out to take the defaults, or set its keys",
             )
     for key in ("tokenizer", "source_tokenizer"):
-        if key in data.model_fields_set and getattr(data, key) is not None:
+        own = recipe.model.kind == PRETRAINED and key == "tokenizer"
+        if not own and key in data.model_fields_set and getattr(data, key) is not None:
             yield Complaint(
                 path=f"data.{key}",
                 what="texts are read character by character",
@@ -122,6 +125,64 @@ def _patches(recipe: "Recipe") -> Iterator[Complaint]:
             allowed=", ".join(str(side) for side in (2, 4, 8, 16, 32, 64) if images.size % side == 0),
             fix=f"set `model.patch: [{images.size & -images.size}, {model.patch[1]}]`, or `data.images.size` to "
             f"{-(-images.size // height) * height}",
+        )
+
+
+def _of_pretrained(recipe: "Recipe") -> Iterator[Complaint]:
+    """What a pretrained recognizer has decided already: how images are resized, and what texts are written in."""
+    data, model = recipe.data, recipe.model
+    images, charset = data.images, data.charset
+    if images is None or charset is None:
+        return
+    if model.kind != PRETRAINED:
+        if images.fit == "stretch":
+            yield Complaint(
+                path="data.images.fit",
+                what="resizes lines to squares, which pretrained recognizers alone are trained on",
+                got=f"stretch, with `model.kind: {model.kind}`",
+                allowed="height or longest",
+                fix="set `data.images.fit: height`, or leave it out",
+            )
+        return
+    defaults = type(images)()
+    fixed = {
+        "fit": "stretch",
+        "channels": "rgb",
+        "max_width": defaults.max_width,
+        "too_wide": defaults.too_wide,
+    }
+    for key, value in fixed.items():
+        if getattr(images, key) != value:
+            yield Complaint(
+                path=f"data.images.{key}",
+                what="a pretrained recognizer reads images as it was trained: resized to its own size, in color",
+                got=str(getattr(images, key)),
+                allowed=str(value),
+                fix="leave it out",
+            )
+    if images.size != model.image_size:
+        yield Complaint(
+            path="data.images.size",
+            what="a pretrained recognizer has learned positions for images of one size",
+            got=str(images.size),
+            allowed=str(model.image_size),
+            fix="leave it out",
+        )
+    if charset.file is not None:
+        yield Complaint(
+            path="data.charset.file",
+            what="a pretrained recognizer writes the pieces of its own tokenizer",
+            got=charset.file,
+            allowed="null",
+            fix="leave it out",
+        )
+    if data.tokenizer.kind != "pretrained":
+        yield Complaint(
+            path="data.tokenizer",
+            what="a pretrained recognizer writes the pieces of its own tokenizer",
+            got=data.tokenizer.kind,
+            allowed="kind: pretrained, which is the default",
+            fix="leave it out",
         )
 
 
@@ -171,7 +232,7 @@ def _export(recipe: "Recipe") -> Iterator[Complaint]:
 FACTS = TaskFacts(
     examples="images",
     reads_images=True,
-    model_kinds=("vision",),
+    model_kinds=("vision", PRETRAINED),
     other_kinds="recognition reads images",
     one_row=False,
     scores_follow_from_the_loss=False,
@@ -184,6 +245,7 @@ FACTS = TaskFacts(
     mismatch="each image shows its text, not mirrored or rotated, and large enough to be read",
     writes_text=False,
     command="trimtab recognise",
+    pretrained="TrOCR",
     defaults=(
         ("data.images", {}),
         ("data.charset", {}),

@@ -25,11 +25,13 @@ def square_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
             got="null",
             fix="leave it out to take the defaults, or set its keys",
         )
-    elif images.fit == "height":
+    elif images.fit in ("height", "stretch"):
         yield Complaint(
             path="data.images.fit",
-            what="`height` keeps the width of each image, but this task trains on squares",
-            got="height",
+            what="`height` keeps the width of each image, but this task trains on squares"
+            if images.fit == "height"
+            else "`stretch` is for pretrained recognizers",
+            got=images.fit,
             allowed="crop or longest",
             fix="set `data.images.fit: crop`, or leave it out",
         )

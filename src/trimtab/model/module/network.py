@@ -25,7 +25,7 @@ DROPPED = ("model_type", "attn_implementation", "_attn_implementation", "_attn_i
 """Settings that are given otherwise; the last three may name kernels to download."""
 DROPOUTS = (
     "attention_dropout", "activation_dropout", "classifier_dropout", "attention_probs_dropout_prob",
-    "seq_classif_dropout", "qa_dropout", "attn_pdrop", "embd_pdrop", "embedding_dropout",
+    "hidden_dropout_prob", "seq_classif_dropout", "qa_dropout", "attn_pdrop", "embd_pdrop", "embedding_dropout",
 )  # fmt: skip
 OF_LABELS = ("id2label", "label2id", "problem_type")
 """Settings of the labels that the model had before."""
@@ -66,11 +66,13 @@ def network_settings(config: TransformersModel, **more: Any) -> Any:
             allowed="the config.json as the model's authors wrote it",
             fix="download the file again",
         ) from None
-    setattr(made, family.dropout, config.dropout)
+    *part, name = family.dropout.split(".")
+    setattr(getattr(made, part[0]) if part else made, name, config.dropout)
     off = [*(DROPOUTS if config.dropout == 0 else ()), "encoder_layerdrop", "decoder_layerdrop", "layerdrop"]
-    for name in off:
-        if getattr(made, name, None):
-            setattr(made, name, 0.0)
+    for settings in (made, *(getattr(made, key) for key in getattr(made, "sub_configs", ()))):
+        for name in off:
+            if getattr(settings, name, None):
+                setattr(settings, name, 0.0)
     return made
 
 
@@ -102,7 +104,8 @@ def new_network(config: TransformersModel, settings: Any, *, seed: int) -> Any:
 
 
 def _shares(network: Any, output: nn.Linear) -> bool:
-    return output.weight.data_ptr() == network.get_input_embeddings().weight.data_ptr()
+    named = network.named_parameters(remove_duplicate=False)
+    return sum(weight is output.weight for _, weight in named) > 1
 
 
 @torch.no_grad()

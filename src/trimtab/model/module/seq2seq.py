@@ -67,7 +67,9 @@ class Seq2SeqModule(ModuleModel):
     def open_session(self, source: Stream, *, rows: int, width: int, max_length: int) -> ModuleSession:
         """Encodes the source; a hypothesis may grow to `max_length` tokens, at most the model's longest text."""
         assert max_length <= self.max_positions, (max_length, self.max_positions)
-        return ModuleSession(self, source, rows=rows, width=width)
+        ids, real, _ = padded_rows(source, self.pad)
+        memory = self.encode(ids[:rows], real[:rows])
+        return ModuleSession(self, self.network.get_decoder(), memory, real[:rows], width=width)
 
     def tokens_read(self, batch: PackedBatch) -> dict[str, int]:
         """How many real tokens of a pack each stack of layers reads, by the stack's name."""

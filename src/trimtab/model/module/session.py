@@ -5,32 +5,54 @@ models, and translations are those of `generate` (see the tests).
 """
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
-
-from trimtab.model.module.module_model import padded_rows
-from trimtab.types import Stream
-
-if TYPE_CHECKING:
-    from trimtab.model.module.seq2seq import Seq2SeqModule
 
 CACHE = "cache"
 
 
-class ModuleSession:
-    """`rows` sources being translated, `width` hypotheses each."""
+@runtime_checkable
+class Decodes(Protocol):
+    """A module of transformers with a decoder that attends to a source."""
 
-    def __init__(self, model: "Seq2SeqModule", source: Stream, *, rows: int, width: int) -> None:
-        self.model, self.rows, self.width, self.past = model, rows, width, 0
-        ids, real, _ = padded_rows(source, model.pad)
-        memory = model.encode(ids[:rows], real[:rows])
+    forced_first: int | None
+    """What every text begins with; None for anything."""
+
+    @property
+    def output_matrix(self) -> Tensor:
+        """Scores the vocabulary."""
+        ...
+
+    def fed(self, side: Any, ids: Tensor) -> dict[str, Tensor]:
+        """What the decoder reads of ids."""
+        ...
+
+    def scored(self, hidden: Tensor) -> Tensor:
+        """The decoder's vectors as `output_matrix` takes them."""
+        ...
+
+
+class ModuleSession:
+    """`rows` sources being translated, or images being read, `width` hypotheses each."""
+
+    def __init__(
+        self,
+        model: Decodes,
+        decoder: Any,
+        memory: Float[Tensor, "rows longest dim"],
+        real: Shaped[Tensor, "rows longest"],
+        *,
+        width: int,
+    ) -> None:
+        """`memory` is what the encoder gave for each place of the sources, `real` is 0 where there is none."""
+        self.model, self.rows, self.width, self.past = model, len(memory), width, 0
         self.memory = memory.repeat_interleave(width, 0)
-        self.real = real[:rows].repeat_interleave(width, 0).long()
-        self.decoder: Any = model.network.get_decoder()
+        self.real = real.repeat_interleave(width, 0).long()
+        self.decoder = decoder
         # It was called `past_key_values` up to transformers 5.23.
         known = inspect.signature(self.decoder.forward).parameters
         self.cache_name = CACHE if CACHE in known else "past_key_values"

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Int, UInt8
 from torch import Tensor
 
 from trimtab.config.step import StepConfig
+from trimtab.config.trocr_model import TrOCRModel
 from trimtab.config.vision_model import VisionModel
 from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.tasks.images.pixels import from_row
@@ -160,7 +161,7 @@ class BatchShape:
 
 def plan_shape(
     step: StepConfig,
-    model: VisionModel,
+    model: VisionModel | TrOCRModel,
     sample: tuple[np.ndarray, np.ndarray],
     *,
     largest: tuple[int, int],

@@ -7,14 +7,16 @@ from typing import Any
 import torch
 
 from trimtab.config.run import Recipe
+from trimtab.config.trocr_model import TrOCRModel
 from trimtab.config.vision_model import VisionModel
 from trimtab.loss.build import build_loss
 from trimtab.loss.ctc import untrained_loss
 from trimtab.tasks.recognition.batches import Batching, ImageGlobalBatch, plan_shape
-from trimtab.tasks.recognition.charset import Charset
+from trimtab.tasks.recognition.charset import AnyCharset
 from trimtab.tasks.recognition.datasets import ImageDatasets
 from trimtab.tasks.recognition.losses import ReadingLoss
 from trimtab.tasks.recognition.model import LineReader
+from trimtab.tasks.recognition.trocr import AnyReader, PretrainedReader
 from trimtab.tasks.stream import mixture_opener, rounded_up, step_size
 from trimtab.tasks.task import OpenMixture, Untrained
 
@@ -33,15 +35,15 @@ def plan_batches(
             packed=packed,
             ranks=ranks,
         ),
-        start=Charset.start,
+        start=datasets.charset.start,
         tokens_at=partial(step_size, recipe.step),
         device=device,
     )
 
 
-def model_of(recipe: Recipe) -> VisionModel:
+def model_of(recipe: Recipe) -> VisionModel | TrOCRModel:
     """The settings of the model."""
-    assert isinstance(recipe.model, VisionModel), "other kinds are refused with the recipe"
+    assert isinstance(recipe.model, VisionModel | TrOCRModel), "other kinds are refused with the recipe"
     return recipe.model
 
 
@@ -57,15 +59,18 @@ def open_mixtures(recipe: Recipe, datasets: ImageDatasets) -> OpenMixture:
     return mixture_opener(recipe, datasets.feed, batch=ImageGlobalBatch, max_targets=recipe.data.max_tokens)
 
 
-def build_reader(recipe: Recipe, datasets: ImageDatasets, *, device: torch.device) -> LineReader:
+def build_reader(recipe: Recipe, datasets: ImageDatasets, *, device: torch.device) -> AnyReader:
     """The model with its first weights, sized by the characters and the images."""
     return reader_model(recipe, datasets.charset).to(device)
 
 
-def reader_model(recipe: Recipe, charset: Charset) -> LineReader:
+def reader_model(recipe: Recipe, charset: AnyCharset) -> AnyReader:
     """The model that a recipe describes, on the CPU, with its first weights, which follow from the recipe's seed."""
     config, images = model_of(recipe), recipe.data.images
     assert images is not None, "the task has defaults for it"
+    if isinstance(config, TrOCRModel):
+        longest = recipe.data.max_tokens
+        return PretrainedReader(config, max_positions=longest, pad=charset.pad, seed=recipe.seed)
     height, width = largest(recipe)
     return LineReader(
         config,
@@ -83,8 +88,8 @@ def build_reading_loss(recipe: Recipe, datasets: Any, *, device: torch.device) -
 
 
 def untrained(datasets: ImageDatasets) -> Untrained:
-    """What a model that knows nothing loses: of a decoder the logarithm of the number of characters; of CTC what all
-    spellings of the texts of the sample cost together, where every id is as likely as any other."""
+    """What a model that knows nothing loses: of a decoder the logarithm of the number of characters or pieces; of CTC
+    what all spellings of the texts of the sample cost together, where every id is as likely as any other."""
     num_ids = datasets.charset.num_ids
     if datasets.reader.head != "ctc":
         return Untrained(math.log(num_ids), "ln(characters)")

@@ -11,6 +11,10 @@ from pathlib import Path
 
 from trimtab.checkpoint.durable import replace_file
 from trimtab.config.images import CharsetConfig
+from trimtab.config.tokenizer import PretrainedTokenizer
+from trimtab.data.sentencepiece_model import CARD_FILE
+from trimtab.data.side_tokenizer import SideTokenizer
+from trimtab.data.stored_sides import FILES, adopt_sides, load_side
 from trimtab.errors import InputError, Problem, input_error, reading
 
 CHARSET_FILE = "charset.json"
@@ -78,6 +82,88 @@ def normalized(text: str, form: str) -> str:
             return unicodedata.normalize(form.upper(), text)
         case _:
             return text
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The pieces of a pretrained recognizer's tokenizer in place of characters. See `types.Tokenizer`."""
+
+    tokenizer: SideTokenizer
+    normalization: str
+
+    def __len__(self) -> int:
+        return self.tokenizer.num_pieces
+
+    @property
+    def num_ids(self) -> int:
+        """Rows of the model's output."""
+        return self.tokenizer.num_ids
+
+    @property
+    def pad(self) -> int:
+        """Id that fills rows up."""
+        return self.tokenizer.pad
+
+    @property
+    def unknown(self) -> int:
+        """Id of what has no piece."""
+        return self.tokenizer.unknown
+
+    @property
+    def start(self) -> int:
+        """Id that the decoder is fed first; in TrOCR it is that of the end."""
+        return self.tokenizer.start
+
+    @property
+    def end(self) -> int:
+        """Id that ends a text."""
+        return self.tokenizer.end
+
+    @property
+    def unspelled(self) -> tuple[int, ...]:
+        """Ids of rows that no piece has."""
+        return self.tokenizer.unspelled
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 of the tokenizer and of the normalization."""
+        return hashlib.sha256(
+            json.dumps([self.normalization, self.tokenizer.fingerprint]).encode()
+        ).hexdigest()
+
+    def normalize(self, text: str) -> str:
+        """The text in the Unicode form of the run."""
+        return normalized(text, self.normalization)
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """Ids of each line, which is normalized first; end symbol included."""
+        return self.tokenizer.encode([self.normalize(line) for line in lines])
+
+    def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """Text of each row of ids; special symbols are left out."""
+        return self.tokenizer.decode(rows)
+
+    def unknown_in(self, text: str) -> set[str]:
+        """Characters of a text that no piece spells."""
+        characters = sorted(set(self.normalize(text)) - {" "})
+        rows = self.tokenizer.ids(characters)
+        return {each for each, row in zip(characters, rows, strict=True) if self.unknown in row}
+
+
+AnyCharset = Charset | Pieces
+
+
+def prepare_pieces(tokenizer: PretrainedTokenizer, config: CharsetConfig, *, folder: Path) -> Pieces:
+    """The tokenizer in a run's folder; or that of a pretrained recognizer, which is then copied there. Raises
+    InputError where there is none or it does not belong to the model."""
+    if not (folder / CARD_FILE).exists():
+        adopt_sides(tokenizer, {"target": folder}, folder / FILES, task="recognition")
+    return load_pieces(folder, normalization=config.normalization)
+
+
+def load_pieces(folder: Path, *, normalization: str) -> Pieces:
+    """The tokenizer in a run's folder; InputError if it is missing or damaged."""
+    return Pieces(load_side(folder, folder / FILES), normalization)
 
 
 def prepare_charset(config: CharsetConfig, texts: Iterable[tuple[str, str]], *, folder: Path) -> Charset:
@@ -160,6 +246,13 @@ def _of_file(config: CharsetConfig) -> Charset | None:
         )
     # Dictionaries of PaddleOCR leave the space out, which is a setting of its own there.
     return Charset(tuple(sorted({*found, " "})), config.normalization)
+
+
+def load_written(folder: Path) -> AnyCharset:
+    """What a run writes its texts in, by the files in its folder; InputError if they are missing or damaged."""
+    if not (folder / CARD_FILE).exists():
+        return load_charset(folder)
+    return load_pieces(folder, normalization="none")
 
 
 def load_charset(folder: Path) -> Charset:

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from PIL import Image
 
 from trimtab.config.images import ImageConfig
 from trimtab.config.run import Recipe
+from trimtab.config.tokenizer import PretrainedTokenizer
+from trimtab.config.trocr_model import Resample, TrOCRModel
 from trimtab.config.vision_model import VisionModel
 from trimtab.data.id_filter import TOO_LONG
 from trimtab.data.order import random_stream
@@ -24,7 +27,7 @@ from trimtab.tasks.images.pixels import BadImage, fitted, padded, row_size, to_r
 from trimtab.tasks.images.rendering import augmented
 from trimtab.tasks.images.sources import ImageCorpus, open_images
 from trimtab.tasks.recipe_files import fingerprints_of, of_training, of_validation, open_each
-from trimtab.tasks.recognition.charset import Charset, prepare_charset
+from trimtab.tasks.recognition.charset import AnyCharset, Pieces, prepare_charset, prepare_pieces
 from trimtab.types import Ragged
 from trimtab.units import counted
 
@@ -38,15 +41,40 @@ class ImageReader:
     """What turns an image and its text into a row of bytes and a row of ids; may be pickled."""
 
     images: ImageConfig
-    charset: Charset
+    charset: AnyCharset
     patch: tuple[int, int]
     multiple: tuple[int, int]
     """Both sides of an image are multiples of these pixels."""
     max_tokens: int
     head: Literal["ctc", "attention", "both"]
     """What writes the text."""
+    resample: Resample = "bicubic"
+    """The filter that `fit: stretch` resizes with, as the model was trained; other images are resized by `fitted`."""
 
-    def rows(self, image: object, text: str, rng: np.random.Generator | None) -> tuple[np.ndarray, list[int]]:
+    def sized(self, image: Image.Image) -> Image.Image:
+        """The image as the model reads it, before padding."""
+        if self.images.fit != "stretch":
+            return fitted(image, self.images)
+        return image.resize((self.images.size,) * 2, Image.Resampling[self.resample.upper()])
+
+    def varied(self, image: Image.Image, rng: np.random.Generator) -> Image.Image:
+        """The same in training. An image that is stretched is changed at its own shape, since a slant would be another
+        one afterwards, and made lower before where it is higher than the model needs; all others at the size of the
+        model. Raises BadImage for one that the recipe drops."""
+        augment, size = self.images.augment, self.images.size
+        if self.images.fit != "stretch":
+            found = fitted(image, self.images, squeeze=False)
+            return found if augment is None else augmented(found, augment, rng=rng)
+        if augment is None:
+            return self.sized(image)
+        if image.height > size:
+            width = max(1, round(image.width * size / image.height))
+            image = image.resize((width, size), Image.Resampling.BICUBIC)
+        return self.sized(augmented(image, augment, rng=rng))
+
+    def rows(
+        self, image: Image.Image, text: str, rng: np.random.Generator | None
+    ) -> tuple[np.ndarray, list[int]]:
         """Image and text in training, where there is an `rng`; in validation, unchanged and never dropped for its size.
 
         Raises BadImage with the reason for which an example cannot be trained on.
@@ -57,10 +85,7 @@ class ImageReader:
             raise BadImage(EMPTY_TARGET, repr(text[:20]))
         if in_training and len(ids) > self.max_tokens:
             raise BadImage(TOO_LONG, f"{len(ids) - 1:,} characters")
-        sized = fitted(image, self.images, squeeze=not in_training)  # type: ignore[arg-type]
-        if rng is not None and self.images.augment is not None:
-            sized = augmented(sized, self.images.augment, rng=rng)
-        pixels = padded(sized, self.multiple)
+        pixels = padded(self.sized(image) if rng is None else self.varied(image, rng), self.multiple)
         if (
             in_training
             and self.head != "attention"
@@ -138,7 +163,7 @@ class ImageDatasets:
     sample: Sample
 
     @property
-    def charset(self) -> Charset:
+    def charset(self) -> AnyCharset:
         """Of the texts."""
         return self.reader.charset
 
@@ -172,15 +197,18 @@ class ImageDatasets:
     @property
     def epoch_size(self) -> str:
         """An epoch in words."""
-        return f"{counted(self.positions_per_epoch, 'image')} with {counted(len(self.charset), 'different character')}"
+        symbol = "different piece" if isinstance(self.charset, Pieces) else "different character"
+        return f"{counted(self.positions_per_epoch, 'image')} with {counted(len(self.charset), symbol)}"
 
 
-def reader_of(recipe: Recipe, charset: Charset) -> ImageReader:
+def reader_of(recipe: Recipe, charset: AnyCharset) -> ImageReader:
     """How a recipe reads images."""
     model, images = recipe.model, recipe.data.images
-    assert isinstance(model, VisionModel), "other kinds are refused with the recipe"
+    assert isinstance(model, VisionModel | TrOCRModel), "other kinds are refused with the recipe"
     assert images is not None, "the task has defaults for it"
-    return ImageReader(images, charset, model.patch, model.multiple, recipe.data.max_tokens, model.head)
+    resample: Resample = model.resample if isinstance(model, TrOCRModel) else "bicubic"
+    longest = recipe.data.max_tokens
+    return ImageReader(images, charset, model.patch, model.multiple, longest, model.head, resample)
 
 
 def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress) -> ImageDatasets:
@@ -194,7 +222,10 @@ def open_datasets(recipe: Recipe, *, tokenizer_folder: Path, progress: Progress)
     )
     corpora = of_training(opened)
     texts = (pair for corpus in corpora for pair in corpus.texts())
-    charset = prepare_charset(config, texts, folder=tokenizer_folder)
+    if isinstance(recipe.data.tokenizer, PretrainedTokenizer):
+        charset = prepare_pieces(recipe.data.tokenizer, config, folder=tokenizer_folder)
+    else:
+        charset = prepare_charset(config, texts, folder=tokenizer_folder)
     reader = reader_of(recipe, charset)
     stages = plan_stages(recipe.data, corpora, seed=recipe.data_seed)
     feed = LineFeed(stages.mixtures[0], corpora, reader)
@@ -232,7 +263,9 @@ def read_set(name: str, corpus: ImageCorpus, reader: ImageReader, *, key: str, s
     return ImageSet(name, joined(images), texts, Ragged.of(ids), places, unknown)
 
 
-def _each(corpus: ImageCorpus, config: ImageConfig, *, seed: int) -> Iterator[tuple[int, tuple[object, str]]]:
+def _each(
+    corpus: ImageCorpus, config: ImageConfig, *, seed: int
+) -> Iterator[tuple[int, tuple[Image.Image | BadImage, str]]]:
     """Each image with its text; a BadImage in place of one that cannot be read. What is rendered depends on the seed
     and the line alone."""
     for line in range(len(corpus)):

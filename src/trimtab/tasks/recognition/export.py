@@ -24,11 +24,11 @@ from trimtab.export.quantized import Quantized
 from trimtab.export.target import Target
 from trimtab.export.write_export import GivenText
 from trimtab.tasks.images.feed import joined
-from trimtab.tasks.images.pixels import BadImage, fitted, padded, to_row
+from trimtab.tasks.images.pixels import BadImage, padded, to_row
 from trimtab.tasks.images.sources import open_images
 from trimtab.tasks.recognition.batches import ImageBatch, cut
-from trimtab.tasks.recognition.charset import SPECIAL
-from trimtab.tasks.recognition.model import ImageStream
+from trimtab.tasks.recognition.charset import SPECIAL, Charset
+from trimtab.tasks.recognition.model import ImageStream, LineReader
 from trimtab.tasks.recognition.onnx_graph import image_graph
 from trimtab.tasks.recognition.recognizer import Recognizer, load_recognizer
 from trimtab.types import Ragged
@@ -81,24 +81,28 @@ class LineExport:
     target: str
     step: int
     gate: LineGate
+    usage: str
+    """How it is used, in one line."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {**asdict(self), "folder": str(self.folder), "gate": self.gate.to_dict()}
+        told = {**asdict(self), "folder": str(self.folder), "gate": self.gate.to_dict()}
+        del told["usage"]
+        return told
 
     def render(self) -> str:
         """Lines for people."""
         return (
             f"{self.folder}: step {self.step} for {self.target}, as exact as the trainer\n{self.gate.render()}\n"
-            f"python {self.folder / READER} IMAGE ... reads images with onnxruntime, numpy and Pillow alone"
+            f"{self.usage}"
         )
 
 
 def export_recognizer(
     run: Path | str, target: Target, out: Path, *, given: GivenText, quantized: Quantized
 ) -> LineExport:
-    """See `Task.export`: only `onnx`; log-probabilities must be within 1e-4 of the trainer's, and texts the same, on
-    images of the run's own sets."""
+    """See `Task.export`, for all but pretrained recognizers: only `onnx`; log-probabilities must be within 1e-4 of the
+    trainer's, and texts the same, on images of the run's own sets."""
     if target.name != "onnx":
         raise input_error(
             f"export: {run} is a recognizer",
@@ -122,19 +126,22 @@ def export_recognizer(
         if not gate.passed:
             raise RunFailed(f"the export differs from the trainer; nothing was written\n{gate.render()}")
         (draft / "gate.json").write_text(json.dumps(gate.to_dict(), indent=2) + "\n", encoding="utf-8")
-    return LineExport(out, target.name, recognizer.checkpoint.step, gate)
+    usage = f"python {out / READER} IMAGE ... reads images with onnxruntime, numpy and Pillow alone"
+    return LineExport(out, target.name, recognizer.checkpoint.step, gate, usage)
 
 
 def write_graphs(recognizer: Recognizer, folder: Path) -> None:
     """Graphs, weights, settings, and the program that reads images with them."""
-    model = recognizer.model
+    model, charset = recognizer.model, recognizer.charset
+    assert isinstance(model, LineReader), "pretrained ones are exported apart"
+    assert isinstance(charset, Charset), "pretrained ones are exported apart"
     with Store(folder / WEIGHTS) as store:
         graphs = {ENCODER: image_graph(Nodes(store, opset=OPSET), model, recognizer.reader.images)}
         if model.config.has_decoder:
             graphs[DECODER] = decoder_graph(Nodes(store, opset=OPSET), model)
     for name, graph in graphs.items():
         (folder / name).write_bytes(graph.SerializeToString(deterministic=True))
-    charset, side = recognizer.charset, model.config.decoder
+    side = model.config.decoder
     settings = {
         "input": "image: uint8, height x width x channels, of any size; resizing and padding are in the graph",
         "channels": recognizer.reader.images.num_channels,
@@ -226,7 +233,7 @@ def by_trainer(recognizer: Recognizer, pixels: np.ndarray, *, head: str) -> Foll
     """What the model of the run reads in an image alone."""
     model, charset = recognizer.model, recognizer.charset
     batch = batch_of(recognizer, pixels, [charset.end])
-    if head == "ctc":
+    if isinstance(model, LineReader) and head == "ctc":
         scores = model.column_logits(batch, model.read(batch.patches)).float().log_softmax(1).numpy()
         return Followed(scores, scores.argmax(1).tolist())
     limit = min(recognizer.recipe.data.max_tokens, model.max_positions)
@@ -240,9 +247,9 @@ def by_trainer(recognizer: Recognizer, pixels: np.ndarray, *, head: str) -> Foll
 
 def batch_of(recognizer: Recognizer, pixels: np.ndarray, ids: list[int]) -> ImageBatch:
     """One image, as the trainer brings it to its size, with one text."""
-    config, reader = recognizer.reader.images, recognizer.reader
+    reader = recognizer.reader
     image = Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
-    row = to_row(padded(fitted(image, config), reader.multiple))
+    row = to_row(padded(reader.sized(image), reader.multiple))
     shape = recognizer.batch_shape(torch.device("cpu"))
     shape = replace(shape, characters=max(shape.characters, len(ids)))
     (batch,) = cut(joined([row]), Ragged.of([ids]), shape, start=recognizer.charset.start)

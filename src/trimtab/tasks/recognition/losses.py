@@ -10,6 +10,7 @@ from trimtab.loss.build import Loss
 from trimtab.loss.ctc import ctc_losses
 from trimtab.tasks.recognition.batches import ImageBatch
 from trimtab.tasks.recognition.model import LineReader
+from trimtab.tasks.recognition.trocr import AnyReader
 from trimtab.types import LossOutput
 
 
@@ -29,16 +30,16 @@ class ReadingLoss:
     def truncating(self, value: bool) -> None:
         self.loss.truncating = value
 
-    def __call__(self, model: LineReader, batch: ImageBatch) -> LossOutput:
+    def __call__(self, model: AnyReader, batch: ImageBatch) -> LossOutput:
         """Summed over the targets of a batch: characters and the ends of texts."""
         memory, config = model.read(batch.patches), model.config
-        if not config.has_decoder:
+        if isinstance(model, LineReader) and not config.has_decoder:
             total = ctc_of_batch(model, batch, memory).sum()
             return LossOutput(total, total.detach())
         found = self.loss(model.write(batch, memory), model.output_matrix, batch.labels)
-        if not config.has_ctc:
+        if not isinstance(model, LineReader) or not model.config.has_ctc:
             return found
-        share, ctc = config.ctc_weight, ctc_of_batch(model, batch, memory).sum()
+        share, ctc = model.config.ctc_weight, ctc_of_batch(model, batch, memory).sum()
         return replace(found, objective=(1 - share) * found.objective + share * ctc)
 
 

@@ -11,18 +11,20 @@ import torch
 
 from trimtab.checkpoint.load import Checkpoint
 from trimtab.config.run import Recipe
+from trimtab.config.trocr_model import TrOCRModel
+from trimtab.decode.search import Search
 from trimtab.device import choose_device
 from trimtab.errors import input_error
 from trimtab.inference.ready import prepare_for_inference
 from trimtab.tasks.images.feed import joined
 from trimtab.tasks.images.given import Given, each_given, name_of, opened
-from trimtab.tasks.images.pixels import BadImage, fitted, padded, to_row
+from trimtab.tasks.images.pixels import BadImage, padded, to_row
 from trimtab.tasks.recognition.batches import BatchShape, cut
 from trimtab.tasks.recognition.building import largest, reader_model
-from trimtab.tasks.recognition.charset import Charset, load_charset
+from trimtab.tasks.recognition.charset import AnyCharset, load_charset, load_pieces
 from trimtab.tasks.recognition.datasets import ImageReader, reader_of
-from trimtab.tasks.recognition.model import LineReader
 from trimtab.tasks.recognition.reading import Reading, read_batch
+from trimtab.tasks.recognition.trocr import AnyReader
 from trimtab.tasks.recognition.validation import main_head
 from trimtab.tasks.stream import rounded_up
 from trimtab.tasks.trained_run import trained_run
@@ -54,15 +56,17 @@ class Recognizer:
 
     recipe: Recipe
     checkpoint: Checkpoint
-    model: LineReader
+    model: AnyReader
     reader: ImageReader
     head: Head
+    beam: int = 1
+    """Hypotheses that a decoder follows for each image; 1 is greedy."""
 
     def __repr__(self) -> str:
         return f"Recognizer({str(self.checkpoint.folder)!r}, {self.head}, {len(self.charset)} characters)"
 
     @property
-    def charset(self) -> Charset:
+    def charset(self) -> AnyCharset:
         """Which characters it can write."""
         return self.reader.charset
 
@@ -91,7 +95,7 @@ class Recognizer:
         """The bytes of an image as it is read, or the BadImage."""
         config = self.reader.images
         try:
-            return to_row(padded(fitted(opened(given, config), config), self.reader.multiple))
+            return to_row(padded(self.reader.sized(opened(given, config)), self.reader.multiple))
         except BadImage as bad:
             return bad
 
@@ -104,7 +108,12 @@ class Recognizer:
         found = list[Reading]()
         for batch in cut(images, nothing, self.batch_shape(device), start=self.charset.start):
             found += read_batch(
-                self.model, batch.to(device), self.charset, head=self.head, most=self.recipe.data.max_tokens
+                self.model,
+                batch.to(device),
+                self.charset,
+                head=self.head,
+                most=self.recipe.data.max_tokens,
+                beam=self.beam,
             )
         back = dict(zip(order, found, strict=True))
         return [back[number] for number in range(len(rows))]
@@ -127,22 +136,25 @@ class Recognizer:
         )
 
 
-def load_recognizer(spec: Path | str, *, device: str | None = None, head: Head | None = None) -> Recognizer:
+def load_recognizer(
+    spec: Path | str, *, device: str | None = None, head: Head | None = None, beam: int = 1
+) -> Recognizer:
     """The recognizer of `RUN`, `RUN@last` or `RUN@500`; on a GPU in half precision. `head` chooses between the heads of
-    a model that has both; by default it is the decoder.
+    a model that has both; by default it is the decoder. `beam` is how many hypotheses the decoder follows; 1 is greedy.
 
-    Raises InputError if there is no such run or checkpoint, it is no recognizer or lacks this head, the checkpoint is
+    Raises InputError if there is no such run or checkpoint, it is no recognizer or lacks this head, a beam is asked of
+    CTC or out of range, the checkpoint is
     damaged, or recipe or characters are not those that it was trained with.
     """
     place = choose_device(device)
     run = trained_run(spec, task="recognition", kind="recognizer")
     recipe = run.recipe
-    charset = load_charset(run.folder.tokenizer)
+    charset = charset_of(recipe, run.folder.tokenizer)
     run.check_trained_with(
         charset.fingerprint,
         name="charset",
         what="characters",
-        got=f"{len(charset)} characters, sha256 {charset.fingerprint[:16]}",
+        got=f"{len(charset)} of them, sha256 {charset.fingerprint[:16]}",
     )
     model = reader_model(recipe, charset)
     heads = [
@@ -154,10 +166,27 @@ def load_recognizer(spec: Path | str, *, device: str | None = None, head: Head |
         raise input_error("head: the model has no such head", got=str(head), allowed=" or ".join(heads))
     run.load_weights(model)
     chosen: Any = head or main_head(model)
+    if chosen == "ctc" and beam != 1:
+        raise input_error(
+            "beam: a CTC head searches for the likeliest id of each column",
+            got=f"a beam of {beam}",
+            allowed="1" + (", or the attention head" if "attention" in heads else ""),
+            fix="leave it out",
+        )
+    Search(beam=beam)  # refuses what is out of range
     return Recognizer(
         recipe,
         run.checkpoint,
         prepare_for_inference(place, model, kernel="varlen"),
         reader_of(recipe, charset),
         chosen,
+        beam,
     )
+
+
+def charset_of(recipe: Recipe, folder: Path) -> AnyCharset:
+    """What a run with this recipe writes its texts in; InputError if its files are missing or damaged."""
+    assert recipe.data.charset is not None, "the task has defaults for it"
+    if isinstance(recipe.model, TrOCRModel):
+        return load_pieces(folder, normalization=recipe.data.charset.normalization)
+    return load_charset(folder)

@@ -7,12 +7,12 @@ from trimtab.tasks.recognition.building import (
     plan_batches,
     untrained,
 )
-from trimtab.tasks.recognition.charset import load_charset
+from trimtab.tasks.recognition.charset import load_written
 from trimtab.tasks.recognition.checks import data_checks, image_is_the_same_alone, images_are_apart
 from trimtab.tasks.recognition.datasets import open_datasets
 from trimtab.tasks.recognition.examples import ImageExamples
-from trimtab.tasks.recognition.export import export_recognizer
 from trimtab.tasks.recognition.recognizer import load_recognizer
+from trimtab.tasks.recognition.trocr_export import export_reader
 from trimtab.tasks.recognition.validation import example_losses, loss_of, validated
 from trimtab.tasks.task import OwnChecks, Task, Validation
 
@@ -29,6 +29,6 @@ RECOGNITION = Task(
     load_predictor=load_recognizer,
     examples=ImageExamples,
     checks=OwnChecks(data=data_checks, batches=(images_are_apart, image_is_the_same_alone)),
-    export=export_recognizer,
-    check_prepared=load_charset,
+    export=export_reader,
+    check_prepared=load_written,
 )

@@ -25,13 +25,14 @@ from trimtab.tasks.recognition.datasets import ImageSet
 from trimtab.tasks.recognition.losses import ctc_of_batch
 from trimtab.tasks.recognition.model import LineReader
 from trimtab.tasks.recognition.reading import read_all
+from trimtab.tasks.recognition.trocr import AnyReader
 from trimtab.tasks.task import ExampleLosses, Moment, Validated
 
 MOST_SHOWN, MOST_CHARACTERS = 8, 600
 """Lines with their text, of the worst and of the best each, and how much of each text."""
 
 
-def loss_of(parts: Any, model: LineReader, valid: ImageSet) -> float:
+def loss_of(parts: Any, model: AnyReader, valid: ImageSet) -> float:
     """Nats per character, without smoothing. A text with more characters than CTC has columns for counts as 0 nats,
     and as what is read of it in the other scores."""
     losses = score_rows(
@@ -44,7 +45,7 @@ def loss_of(parts: Any, model: LineReader, valid: ImageSet) -> float:
 
 
 @torch.no_grad()
-def validated(parts: Any, model: LineReader, valid: ImageSet, moment: Moment) -> Validated:
+def validated(parts: Any, model: AnyReader, valid: ImageSet, moment: Moment) -> Validated:
     """The metrics of the recipe on lines that are spread over the set; of the first set some lines as they are read."""
     recipe, charset = parts.recipe, parts.datasets.charset
     wanted = [OF_READINGS[name] for name in recipe.evaluate.metrics if name in OF_READINGS]
@@ -54,7 +55,8 @@ def validated(parts: Any, model: LineReader, valid: ImageSet, moment: Moment) ->
     lines = np.array(spread(valid.rows, recipe.evaluate.lines), np.int64)
     batches = parts.batching.whole_set(valid.images.take(lines), valid.ids.take(lines))
     with autocast(parts.precision, parts.device), at_any_length():
-        found = read_all(model, batches, charset, head=main_head(model), most=recipe.data.max_tokens)
+        most, beam = recipe.data.max_tokens, recipe.evaluate.beam
+        found = read_all(model, batches, charset, head=main_head(model), most=most, beam=beam)
     outputs, references = [each.text for each in found], [valid.texts[line] for line in lines]
     given = Readings(outputs=outputs, references=references)
     scores: dict[str, Any] = {metric.name: round(metric.compute(given), 6) for metric in wanted}
@@ -109,7 +111,7 @@ def line_image(row: np.ndarray) -> Image.Image:
     return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
 
 
-def main_head(model: LineReader) -> str:
+def main_head(model: AnyReader) -> str:
     """Which head reads where none is chosen: the decoder, where there is one."""
     return "attention" if model.config.has_decoder else "ctc"
 
@@ -127,10 +129,10 @@ def example_losses(parts: Any, window: TextGlobalBatch) -> ExampleLosses:
     return ExampleLosses(sums / targets, targets)
 
 
-def losses_by_image(model: LineReader, batch: ImageBatch) -> Tensor:
+def losses_by_image(model: AnyReader, batch: ImageBatch) -> Tensor:
     """Nats of each text of a batch, of the decoder where there is one."""
     memory = model.read(batch.patches)
-    if not model.config.has_decoder:
+    if isinstance(model, LineReader) and not model.config.has_decoder:
         return ctc_of_batch(model, batch, memory)
     hidden, used = model.write(batch, memory), batch.num_targets
     logits = (hidden[:used] @ model.output_matrix.to(hidden.dtype).T)[:, : model.num_ids]
