@@ -20,6 +20,7 @@ from trimtab.data.stages import Stages
 from trimtab.errors import input_error
 from trimtab.finding import Finding
 from trimtab.types import Batch, GlobalBatch, LossOutput
+from trimtab.watch.attention_places import IDS, Vocabulary
 
 Check = Callable[[Any], Iterator[Finding]]
 """Looks at the built parts of a run; see `examples.Checked`."""
@@ -218,6 +219,21 @@ def unknown_loss(datasets: Any) -> Untrained:
     return Untrained(math.inf, "that of a model that knows nothing")
 
 
+def no_embedding_rows(recipe: Recipe, datasets: Any) -> dict[str, int]:
+    """No input consists of ids of a vocabulary whose rows are watched."""
+    return {}
+
+
+def no_ids(window: Any) -> dict[str, np.ndarray]:
+    """No ids are read."""
+    return {}
+
+
+def ids_as_numbers(recipe: Recipe, datasets: Any) -> Vocabulary:
+    """Ids have no other spelling."""
+    return IDS
+
+
 def no_warm_start(old: Any, datasets: Any, model: Any, *, name: str) -> NoReturn:
     """For kinds of model that begin from nothing; their settings have no `warm_start`."""
     raise input_error(f"model.warm_start: this kind of model cannot start from {name}")
@@ -276,6 +292,13 @@ class Task:
     resolve_sizes: Callable[[Recipe, Any], Recipe] = as_written
     """The recipe with the sizes that follow from the opened data."""
     untrained: Callable[[Any], Untrained] = unknown_loss
+    embedding_rows: Callable[[Recipe, Any], dict[str, int]] = no_embedding_rows
+    """`(recipe, datasets)`: rows of the embedding of each side, by its name, of which those that no example reads are
+    counted; `watch.unseen_tokens.BOTH` is the name of a table that both sides read."""
+    ids_read: Callable[[Any], dict[str, np.ndarray]] = no_ids
+    """`(window)`: the ids of a global batch by side, for tasks with `embedding_rows`."""
+    vocabulary: Callable[[Recipe, Any], Vocabulary] = ids_as_numbers
+    """`(recipe, datasets)`: how a look inside the model spells tokens."""
     take_weights: Callable[..., str] = no_warm_start
     """`(old, datasets, model, *, name)`: puts the weights of what `load_predictor` gave into this model, and says what
     fitted."""
