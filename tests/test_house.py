@@ -250,6 +250,19 @@ def test_few_places_outside_of_tasks_ask_which_task_it_is():
     assert asking == set(PLACES_THAT_ASK_FOR_THE_TASK)
 
 
+def test_a_run_is_built_and_trained_through_what_every_task_gives():
+    """`task_of` alone knows the tasks; commands and names of the package are for one of them."""
+    tasks = [folder.name for folder in (SOURCES / "tasks").iterdir() if (folder / "task.py").exists()]
+    assert len(tasks) >= len(TASKS)
+    one_task = re.compile(rf"trimtab\.tasks\.({'|'.join([*tasks, 'text', 'images'])})\b")
+    asking = {
+        str(path.relative_to(SOURCES))
+        for path in files(SOURCES)
+        if path.relative_to(SOURCES).parts[0] not in ("tasks", "cli") and one_task.search(text_of(path))
+    }
+    assert asking == {"__init__.py"}
+
+
 def test_messages_name_extras_that_there_are():
     extras = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]["optional-dependencies"]
     named = [

@@ -17,6 +17,8 @@ from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
 from trimtab.data.mixture import Mixture
 from trimtab.data.stages import Stages
+from trimtab.distributed import Ranks
+from trimtab.distributed.placed_ranks import PlacedRanks
 from trimtab.errors import input_error
 from trimtab.finding import Finding
 from trimtab.types import Batch, GlobalBatch, LossOutput
@@ -101,6 +103,12 @@ class Batching(Protocol):
 
     def tokens_at(self, step: int, /) -> int:
         """Targets that the global batch of a step may hold."""
+        ...
+
+    @property
+    def in_order(self) -> bool:
+        """Whether each rank takes the micro-batches of the same places in every step, since those differ in which
+        weights they use, and steps are recorded by them."""
         ...
 
     @property
@@ -234,6 +242,11 @@ def ids_as_numbers(recipe: Recipe, datasets: Any) -> Vocabulary:
     return IDS
 
 
+def same_weights_on_all_ranks(recipe: Recipe, model: Any, ranks: Ranks) -> PlacedRanks | None:
+    """Every rank trains every weight."""
+    return None
+
+
 def no_warm_start(old: Any, datasets: Any, model: Any, *, name: str) -> NoReturn:
     """For kinds of model that begin from nothing; their settings have no `warm_start`."""
     raise input_error(f"model.warm_start: this kind of model cannot start from {name}")
@@ -299,6 +312,9 @@ class Task:
     """`(window)`: the ids of a global batch by side, for tasks with `embedding_rows`."""
     vocabulary: Callable[[Recipe, Any], Vocabulary] = ids_as_numbers
     """`(recipe, datasets)`: how a look inside the model spells tokens."""
+    placed_ranks: Callable[[Recipe, Any, Ranks], PlacedRanks | None] = same_weights_on_all_ranks
+    """`(recipe, model, ranks)`: ranks of which each trains some of the weights, in place of `ranks`; None where each
+    trains all."""
     take_weights: Callable[..., str] = no_warm_start
     """`(old, datasets, model, *, name)`: puts the weights of what `load_predictor` gave into this model, and says what
     fitted."""

@@ -40,6 +40,7 @@ from trimtab.tasks.translation.directions import (
     parts_of,
     split_by_direction,
 )
+from trimtab.tasks.translation.placement import placed_ranks
 from trimtab.tasks.translation.task import KIND, TRANSLATION
 from trimtab.types import DirectedBatch
 
@@ -208,6 +209,7 @@ MODULAR = replace(
     build_loss=build_directed_loss,
     validation=Validation(loss_of=loss_of_set, scored=validated_set, judged_again=JUDGED_AGAIN),
     example_losses=losses_of_examples,
+    placed_ranks=placed_ranks,
     embedding_rows=embedding_rows,
     load_predictor=load_modular,
     take_weights=take_modular_weights,
