@@ -12,11 +12,11 @@ from trimtab.config.optimizers.adafactor import Adafactor as Adafactor
 from trimtab.config.optimizers.adamw import AdamW as AdamW
 from trimtab.config.optimizers.adamw import StableAdamW as StableAdamW
 from trimtab.config.optimizers.ademamix import AdEMAMix as AdEMAMix
-from trimtab.config.optimizers.base import OptimizerSettings as OptimizerSettings
 from trimtab.config.optimizers.lion import Lion as Lion
 from trimtab.config.optimizers.multipliers import LearningRateMultipliers as LearningRateMultipliers
 from trimtab.config.optimizers.multipliers import Role as Role
 from trimtab.config.optimizers.muon import Muon as Muon
+from trimtab.config.optimizers.optimizer_settings import OptimizerSettings as OptimizerSettings
 from trimtab.config.optimizers.sgd import SGD as SGD
 
 Optimizer = Annotated[

@@ -4,8 +4,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from trimtab.config.optimizers.base import OptimizerSettings
 from trimtab.config.optimizers.multipliers import LearningRateMultipliers
+from trimtab.config.optimizers.optimizer_settings import OptimizerSettings
 
 
 class SGD(OptimizerSettings):
