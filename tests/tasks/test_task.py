@@ -1,3 +1,6 @@
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
 from tests.language_run import language_parts
@@ -7,6 +10,8 @@ from trimtab.tasks.task import (
     Batching,
     ComputesLoss,
     Datasets,
+    Exported,
+    ExportedFolder,
     ids_as_numbers,
     no_embedding_rows,
     no_ids,
@@ -43,6 +48,14 @@ def test_a_task_that_reads_no_ids_watches_no_rows_and_names_tokens_by_number(tmp
     recipe = small_parts(tmp_path).recipe
     assert no_embedding_rows(recipe, None) == no_ids(None) == {}
     assert ids_as_numbers(recipe, None).source(7) == "7"
+
+
+def test_an_export_is_plain_data_and_says_what_uses_it():
+    gate = SimpleNamespace(to_dict=lambda: {"passed": True}, render=lambda: "4 images")
+    found = ExportedFolder(Path("out"), "onnx", 3, gate, "python read.py IMAGE")
+    assert isinstance(found, Exported)
+    assert found.to_dict() == {"folder": "out", "target": "onnx", "step": 3, "gate": {"passed": True}}
+    assert found.render().splitlines()[1:] == ["4 images", "python read.py IMAGE"]
 
 
 def test_any_finite_loss_is_within_the_bounds_of_one_that_is_not_known():

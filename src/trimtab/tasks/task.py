@@ -192,6 +192,28 @@ class Exported(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ExportedFolder:
+    """A folder that was written and proven; see `Exported`."""
+
+    folder: Path
+    target: str
+    step: int
+    gate: Any
+    use: str = ""
+    """A command that uses the folder, and what that needs; empty where the target's card says it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        told = {"folder": str(self.folder), "target": self.target, "step": self.step}
+        return {**told, "gate": self.gate.to_dict()}
+
+    def render(self) -> str:
+        """Lines for people."""
+        told = f"{self.folder}: step {self.step} for {self.target}, as exact as the trainer\n{self.gate.render()}"
+        return f"{told}\n{self.use}" if self.use else told
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
     """How the validation sets of a task are scored."""
