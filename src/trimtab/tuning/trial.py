@@ -23,7 +23,7 @@ from trimtab.progress import Progress
 from trimtab.step.stepper import Stepper
 from trimtab.tasks.task_of import open_datasets, task_of
 from trimtab.training.first_weights import begin_from_weights, load_frozen_weights
-from trimtab.training.preflight.state_backup import backup
+from trimtab.training.preflight.state_backup import backup, tensors_of
 from trimtab.training.restore import restore
 from trimtab.training.resumed import as_marked_now
 from trimtab.types import Batch, TrainState
@@ -72,7 +72,7 @@ class RestorePoint:
     def __init__(self, parts: Tried) -> None:
         self.parts = parts
         stepper = parts.stepper
-        self.weights = backup(weights_of(parts))
+        self.weights = backup(tensors_of(parts.model))
         self.states = backup(stepper.optimizer.state_tensors())
         self.plain = stepper.to_dict()
         self.flags = stepper.loss.truncating, stepper.gate.masked
@@ -85,7 +85,7 @@ class RestorePoint:
     def restore(self) -> None:
         """Everything as it was; may be called any number of times."""
         stepper = self.parts.stepper
-        for name, tensor in weights_of(self.parts).items():
+        for name, tensor in tensors_of(self.parts.model).items():
             tensor.copy_(self.weights[name])
         for name, tensor in stepper.optimizer.state_tensors().items():
             if name in self.states:
@@ -101,11 +101,6 @@ class RestorePoint:
         torch.set_rng_state(self.drawn[0])
         if self.drawn[1] is not None:
             torch.cuda.set_rng_state(self.drawn[1], self.parts.device)
-
-
-def weights_of(parts: Tried) -> dict[str, torch.Tensor]:
-    """Weights and buffers of the model by name."""
-    return dict([*parts.model.named_parameters(), *parts.model.named_buffers()])
 
 
 @contextmanager
