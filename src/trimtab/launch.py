@@ -46,8 +46,8 @@ from trimtab.training.resets import reset_lines, with_resets
 from trimtab.training.restore import restore
 from trimtab.training.resumed import (
     current,
-    forget,
     newest_line,
+    truncate_logs,
 )
 from trimtab.training.run_facts import note_beginning, note_end, trained
 from trimtab.training.smoke import overfit
@@ -213,7 +213,7 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
         state, marks = restore(parts, checkpoint, reset=prepared.reset), checkpoint.fingerprints
         state, changes = compared_anew(parts.recipe, state, before=marks, now=prepared.fingerprints)
     if run.writes:
-        forget(run, state, from_nothing=checkpoint is None)
+        truncate_logs(run, state, from_nothing=checkpoint is None)
     before = state
     if prepared.reset:
         epoch = of_first(newest_line(run).get("epoch", math.nan), parts.stepper.ranks)  # of the data before

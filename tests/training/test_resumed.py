@@ -24,7 +24,7 @@ from trimtab.finding import Finding
 from trimtab.launch import train
 from trimtab.training import prepare
 from trimtab.training.findings import Findings
-from trimtab.training.resumed import as_marked_now, as_started, forget, without_paths
+from trimtab.training.resumed import as_marked_now, as_started, truncate_logs, without_paths
 from trimtab.types import TrainState
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
@@ -235,7 +235,7 @@ def test_a_finding_of_an_evaluation_that_is_made_again_is_written_once(tmp_path,
     # As after a kill between two saves of one step: the older state says that step 2 was evaluated last.
     store = CheckpointStore(run / "checkpoints", keep=9)
     state = replace(store.latest().load_state(), step=4)
-    forget(RunFolder(run), replace(state, evaluated=2), from_nothing=False)
+    truncate_logs(RunFolder(run), replace(state, evaluated=2), from_nothing=False)
     assert [each["step"] for each in log(run, "findings") if each["code"] == "E901"] == [2]
     train(recipe, out=run, resume=True)
     assert [each["step"] for each in log(run, "findings") if each["code"] == "E901"] == [2, 4]
@@ -253,7 +253,7 @@ def test_what_was_found_before_an_evaluation_at_the_same_step_is_not_forgotten_w
         findings.tell(spike)
         with findings.of_an_evaluation():
             findings.tell(loop)
-    forget(run, TrainState(step=4, evaluated=2), from_nothing=False)
+    truncate_logs(run, TrainState(step=4, evaluated=2), from_nothing=False)
     assert [(each["step"], each["code"]) for each in read_journal(run.findings)] == [
         (2, "S902"),
         (2, "E903"),

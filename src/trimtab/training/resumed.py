@@ -113,7 +113,7 @@ def newest_line(run: RunFolder) -> dict[str, Any]:
     return line
 
 
-def forget(run: RunFolder, state: TrainState, *, from_nothing: bool) -> None:
+def truncate_logs(run: RunFolder, state: TrainState, *, from_nothing: bool) -> None:
     """Takes out of the logs what a part of the run wrote that died after this state: it will be written again.
 
     What was seen on a branch that the run has left stays: the steps that damaged it are left out and not taken again.
