@@ -131,7 +131,7 @@ def of_source(layer: Layer, how: Program) -> int:
     return copy + how.half * width
 
 
-def once(stack: Stack) -> int:
+def rotary_bytes(stack: Stack) -> int:
     """Bytes of each token that all layers of a side share: cosines and sines of rotary positions."""
     return 4 * stack.layer.head_size if stack.layer.rotates else 0
 

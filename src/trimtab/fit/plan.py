@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trimtab.config.run import Recipe
 from trimtab.fit import constants
-from trimtab.fit.activations import kept_of_layer, of_norm, of_source, once, recomputed_bytes
+from trimtab.fit.activations import kept_of_layer, of_norm, of_source, recomputed_bytes, rotary_bytes
 from trimtab.fit.batches import Slots
 from trimtab.fit.evaluation import evaluation_bytes
 from trimtab.fit.gpus import Gpu
@@ -180,7 +180,7 @@ def activations_of(run: Run) -> Counter[str]:
             found[kind] += size * stack.layers * tokens
         if stack.layer.cross and run.how.recompute != "block":
             found["attention"] += of_source(stack.layer, run.how) * stack.layers * run.slots.source
-        found["positions"] += once(stack) * tokens
+        found["positions"] += rotary_bytes(stack) * tokens
         found["norms"] += of_norm(stack.layer, run.how) * tokens if run.shape.final_norm else 0
         found["dropout"] += stack.layer.dim * tokens if stack.layer.drops else 0
     return found
