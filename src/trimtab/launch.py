@@ -21,7 +21,7 @@ from trimtab.config.run import Recipe
 from trimtab.config.written import lines_added
 from trimtab.device import choose_device
 from trimtab.distributed import ONE_RANK, Ranks
-from trimtab.distributed.agree import of_first, on_any
+from trimtab.distributed.agree import any_rank, broadcast_from_first
 from trimtab.errors import RunFailed, input_error, is_out_of_memory
 from trimtab.finding import Finding
 from trimtab.progress import Progress, Silent
@@ -216,7 +216,9 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
         truncate_logs(run, state, from_nothing=checkpoint is None)
     before = state
     if prepared.reset:
-        epoch = of_first(newest_line(run).get("epoch", math.nan), parts.stepper.ranks)  # of the data before
+        epoch = broadcast_from_first(
+            newest_line(run).get("epoch", math.nan), parts.stepper.ranks
+        )  # of the data before
         state = with_resets(before, prepared.reset, clock=parts.clock, epoch=epoch)
     if told := check_same_on_all(parts, prepared.fingerprints, parts.stepper.ranks):
         prepared.progress.message(told)
@@ -307,7 +309,7 @@ def report_checks(found: Iterable[Finding], recorder: Recorder) -> None:
     for finding in found:
         recorder.finding(finding)
         errors += [finding] if finding.severity == "error" else []
-    if on_any(bool(errors), recorder.ranks):
+    if any_rank(bool(errors), recorder.ranks):
         raise RunFailed(
             "preflight found errors; nothing was trained: "
             + (", ".join(f"{each.code} {each.name}" for each in errors) or "another rank says which")

@@ -15,7 +15,7 @@ from trimtab.config.run import Recipe
 from trimtab.data.loader import prepare_workers
 from trimtab.device import choose_device, set_arithmetic
 from trimtab.distributed import ONE_RANK, Ranks
-from trimtab.distributed.agree import first_ahead
+from trimtab.distributed.agree import first_rank_first
 from trimtab.errors import InputError, RunFailed, input_error, is_out_of_memory
 from trimtab.progress import Progress
 from trimtab.tasks.task import Datasets
@@ -66,7 +66,9 @@ def prepare(
     clock = clock or StartClock()
     # Rank 0 trains the tokenizer and repairs what a killed process left behind, and the others wait for it. Sharded
     # weights must be loaded on all ranks together.
-    opened = first_ahead(ranks, lambda: open_run(run, recipe, reset=reset, progress=progress, clock=clock))
+    opened = first_rank_first(
+        ranks, lambda: open_run(run, recipe, reset=reset, progress=progress, clock=clock)
+    )
     checkpoint, datasets = opened.checkpoint, opened.datasets
     parts = built(opened.recipe, datasets, ranks)
     if checkpoint is None:

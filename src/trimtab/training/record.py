@@ -10,7 +10,7 @@ from trimtab.build import Parts
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
 from trimtab.data.ledger import Ledger
-from trimtab.distributed.agree import micro_batches, of_first, on_any
+from trimtab.distributed.agree import any_rank, broadcast_from_first, micro_batches
 from trimtab.finding import Finding
 from trimtab.progress import Progress
 from trimtab.step.clip.protocol import ReportsDetails
@@ -145,10 +145,10 @@ class Recorder:
             position=window.position,
             target_tokens=state.target_tokens + window.num_targets,
             tokens=state.tokens + window.num_tokens,
-            seconds=of_first(state.seconds + self.stopwatch.split(), self.ranks),
+            seconds=broadcast_from_first(state.seconds + self.stopwatch.split(), self.ranks),
         )
         self.findings.step = state.step
-        self.told_to_stop = on_any(self.must_stop, self.ranks)
+        self.told_to_stop = any_rank(self.must_stop, self.ranks)
         num_batches, in_use = micro_batches(packs, self.ranks)
         line = {
             "step": state.step,
@@ -174,7 +174,7 @@ class Recorder:
         )
         lap = self.stopwatch.lap(asked=asked)
         self.judge.after_lap(lap, step=state.step, count=len(self.pending))
-        state = replace(state, seconds=of_first(state.seconds + lap.untold, self.ranks))
+        state = replace(state, seconds=broadcast_from_first(state.seconds + lap.untold, self.ranks))
         memory = gpu_memory(self.parts.device)
         rate = sum(each.line["tokens"] for each in self.pending) / max(1e-9, lap.whole)
         for each, of_step in zip(self.pending, numbers, strict=True):
