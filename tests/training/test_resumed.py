@@ -24,7 +24,7 @@ from trimtab.finding import Finding
 from trimtab.launch import train
 from trimtab.training import prepare
 from trimtab.training.findings import Findings
-from trimtab.training.resumed import as_marked_now, as_started, truncate_logs, without_paths
+from trimtab.training.resumed import as_started, migrate_fingerprints, truncate_logs, without_paths
 from trimtab.types import TrainState
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
@@ -306,7 +306,7 @@ def test_a_dataset_of_an_older_version_is_known_wherever_its_folder_is():
     saved = {"recipe.seed": "1", "recipe.data.train": json.dumps([old, other], sort_keys=True)}
     new = [{"split": None, "source": "en", "target": "de", "text": None, "weight": 1.0}, other]
     now = {"recipe.seed": "1", "recipe.data.train": json.dumps(new, sort_keys=True)}
-    check_fingerprints(as_marked_now(saved), now, as_read_now=now)
+    check_fingerprints(migrate_fingerprints(saved), now, as_read_now=now)
     with pytest.raises(InputError, match=r"recipe\.data\.train has changed since the checkpoint was written"):
         check_fingerprints(saved, now, as_read_now=now)
-    assert as_marked_now({"recipe.seed": "1"}) == {"recipe.seed": "1"}
+    assert migrate_fingerprints({"recipe.seed": "1"}) == {"recipe.seed": "1"}

@@ -29,7 +29,7 @@ from trimtab.training.early_checks import (
 from trimtab.training.findings import HeldFindings
 from trimtab.training.first_weights import begin_from_weights, load_frozen_weights
 from trimtab.training.preflight.memory import model_does_not_fit
-from trimtab.training.resumed import as_marked_now, as_started, without_paths
+from trimtab.training.resumed import as_started, migrate_fingerprints, without_paths
 from trimtab.training.start_clock import StartClock
 
 
@@ -81,7 +81,7 @@ def prepare(
     if checkpoint is not None:
         stored = recipe_fingerprints(without_paths(load_recipe(run.recipe).recipe))
         check_fingerprints(
-            as_marked_now(checkpoint.fingerprints),
+            migrate_fingerprints(checkpoint.fingerprints),
             marks,
             may_change=may_change(reset),
             as_read_now=stored,

@@ -38,7 +38,7 @@ def without_paths(recipe: Recipe) -> dict[str, Any]:
     return tree
 
 
-def as_marked_now(saved: Mapping[str, str]) -> dict[str, str]:
+def migrate_fingerprints(saved: Mapping[str, str]) -> dict[str, str]:
     """Fingerprints of a checkpoint without the paths of a `dataset` and of a pretrained model that transformers
     computes, which versions before this one counted, so that their runs resume where the folder was moved too."""
     if saved.get("recipe.model.kind") == '"transformers"':

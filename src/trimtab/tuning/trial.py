@@ -25,7 +25,7 @@ from trimtab.tasks.task_of import open_datasets, task_of
 from trimtab.training.first_weights import begin_from_weights, load_frozen_weights
 from trimtab.training.preflight.state_backup import backup, tensors_of
 from trimtab.training.restore import restore
-from trimtab.training.resumed import as_marked_now
+from trimtab.training.resumed import migrate_fingerprints
 from trimtab.types import Batch, TrainState
 
 Source = LoadedRecipe | Path | str | Mapping[str, Any]
@@ -173,7 +173,7 @@ def _for_trials(recipe: Recipe, step: Mapping[str, Any]) -> Recipe:
 
 def _check_data(checkpoint: Checkpoint, datasets: Any) -> None:
     """Raises InputError where data or tokenizer are not those that the run was trained with."""
-    before = as_marked_now(checkpoint.fingerprints)
+    before = migrate_fingerprints(checkpoint.fingerprints)
     changed = [name for name, mark in datasets.fingerprints.items() if before.get(name, mark) != mark]
     if changed:
         raise input_error(
