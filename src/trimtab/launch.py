@@ -25,7 +25,7 @@ from trimtab.distributed.agree import any_rank, broadcast_from_first
 from trimtab.errors import RunFailed, input_error, is_out_of_memory
 from trimtab.finding import Finding
 from trimtab.progress import Progress, Silent
-from trimtab.training.comparison import compared_anew
+from trimtab.training.comparison import reset_best_if_data_changed
 from trimtab.training.early_checks import (
     check_space_for_checkpoint,
 )
@@ -211,7 +211,9 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     state, changes = TrainState(), list[Finding]()
     if checkpoint is not None:
         state, marks = restore(parts, checkpoint, reset=prepared.reset), checkpoint.fingerprints
-        state, changes = compared_anew(parts.recipe, state, before=marks, now=prepared.fingerprints)
+        state, changes = reset_best_if_data_changed(
+            parts.recipe, state, before=marks, now=prepared.fingerprints
+        )
     if run.writes:
         truncate_logs(run, state, from_nothing=checkpoint is None)
     before = state
