@@ -218,9 +218,8 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
         truncate_logs(run, state, from_nothing=checkpoint is None)
     before = state
     if prepared.reset:
-        epoch = broadcast_from_first(
-            newest_line(run).get("epoch", math.nan), parts.stepper.ranks
-        )  # of the data before
+        of_data_before = newest_line(run).get("epoch", math.nan)
+        epoch = broadcast_from_first(of_data_before, parts.stepper.ranks)
         state = with_resets(before, prepared.reset, clock=parts.clock, epoch=epoch)
     if told := check_same_on_all(parts, prepared.fingerprints, parts.stepper.ranks):
         prepared.progress.message(told)
