@@ -185,7 +185,7 @@ def train_in(
     try:
         prepared = prepare(run, recipe, reset=reset, progress=progress, ranks=ranks, clock=clock)
         for finding in found:
-            prepared.held.tell(finding)
+            prepared.pending.tell(finding)
         state, recorder = begin(prepared)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
@@ -226,7 +226,7 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     recorder = Recorder(run, prepared.store, parts, prepared.progress, prepared.fingerprints)
     recorder.begin_at(state)
     recorder.findings.current = current(run, state)
-    prepared.held.pass_on_to(recorder.finding)
+    prepared.pending.pass_on_to(recorder.finding)
     for finding in (*changes, *rate_jumps(parts, state, newest_line(run))):
         recorder.finding(finding)
     if prepared.reset:

@@ -26,7 +26,7 @@ from trimtab.training.early_checks import (
     check_tokenizers_outside,
     check_trackers,
 )
-from trimtab.training.findings import HeldFindings
+from trimtab.training.findings import PendingFindings
 from trimtab.training.first_weights import begin_from_weights, load_frozen_weights
 from trimtab.training.preflight.memory import model_does_not_fit
 from trimtab.training.resumed import as_started, migrate_fingerprints, without_paths
@@ -39,7 +39,7 @@ class Prepared:
 
     run: RunFolder
     store: CheckpointStore
-    held: HeldFindings
+    pending: PendingFindings
     """What the store finds; kept until there is a log."""
     parts: Parts
     checkpoint: Checkpoint | None
@@ -90,7 +90,7 @@ def prepare(
             ),
         )
     resets = reset if checkpoint else ()
-    return Prepared(run, opened.store, opened.held, parts, checkpoint, marks, progress, resets)
+    return Prepared(run, opened.store, opened.pending, parts, checkpoint, marks, progress, resets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Opened:
     """What a run reads before its model is built."""
 
     store: CheckpointStore
-    held: HeldFindings
+    pending: PendingFindings
     checkpoint: Checkpoint | None
     recipe: Recipe
     """With what a resumed run keeps from its start."""
@@ -109,12 +109,12 @@ def open_run(
     run: RunFolder, recipe: Recipe, *, reset: Sequence[Reset], progress: Progress, clock: StartClock
 ) -> Opened:
     """Opens the newest checkpoint and the data, and trains the tokenizer where there is none yet."""
-    held = HeldFindings()
+    pending = PendingFindings()
     store = CheckpointStore(
         run.checkpoints,
         keep=recipe.checkpoint.keep,
         settling=recipe.guard.healthy_after if recipe.guard.rewinds else 0,
-        tell=held.tell,
+        tell=pending.tell,
     )
     checkpoint = store.latest()
     if checkpoint is None:
@@ -136,7 +136,7 @@ def open_run(
     clock.end("data")
     prepare_workers(recipe.data)
     set_arithmetic(recipe)  # before the model computes anything
-    return Opened(store, held, checkpoint, recipe, datasets)
+    return Opened(store, pending, checkpoint, recipe, datasets)
 
 
 def reset_is_not_kept(reset: Sequence[Reset]) -> InputError:
