@@ -24,7 +24,7 @@ from trimtab.finding import Finding
 from trimtab.launch import train
 from trimtab.training import prepare
 from trimtab.training.findings import Findings
-from trimtab.training.resumed import as_started, migrate_fingerprints, truncate_logs, without_paths
+from trimtab.training.resumed import migrate_fingerprints, truncate_logs, with_chosen_values, without_paths
 from trimtab.types import TrainState
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
@@ -81,7 +81,7 @@ def test_a_detector_resumes_with_the_recipe_that_names_a_folder_of_weights(tmp_p
     model = SMALL_MODEL | {"path": "there", "sha256": "0" * 64, "settings": "{}"}
     begun = load_recipe(box_recipe(tmp_path / "run", model=model)).recipe
     given = load_recipe(box_recipe(tmp_path / "new", model=SMALL_MODEL | {"path": "moved"})).recipe
-    found = as_started(given, RunFolder(tmp_path / "run"))
+    found = with_chosen_values(given, RunFolder(tmp_path / "run"))
     assert found.model.sha256 == "0" * 64
     assert without_paths(found)["model"] == without_paths(begun)["model"]
 

@@ -29,7 +29,7 @@ from trimtab.training.early_checks import (
 from trimtab.training.findings import PendingFindings
 from trimtab.training.first_weights import begin_from_weights, load_frozen_weights
 from trimtab.training.preflight.memory import model_does_not_fit
-from trimtab.training.resumed import as_started, migrate_fingerprints, without_paths
+from trimtab.training.resumed import migrate_fingerprints, with_chosen_values, without_paths
 from trimtab.training.start_clock import StartClock
 
 
@@ -126,7 +126,7 @@ def open_run(
             # Left by a try that ended early, perhaps of another recipe; it would be taken for this one's.
             shutil.rmtree(run.tokenizer, ignore_errors=True)
     else:
-        recipe = as_started(recipe, run, reset=reset)
+        recipe = with_chosen_values(recipe, run, reset=reset)
         if reset and not recipe.checkpoint.write:
             raise reset_is_not_kept(reset)
     check_metrics(recipe)

@@ -64,7 +64,7 @@ def current(run: RunFolder, state: TrainState) -> list[Finding]:
     ]
 
 
-def as_started(recipe: Recipe, run: RunFolder, *, reset: Collection[Reset] = ()) -> Recipe:
+def with_chosen_values(recipe: Recipe, run: RunFolder, *, reset: Collection[Reset] = ()) -> Recipe:
     """The recipe with what was chosen when the run began (precision, compile, budgets, warmup), where it leaves them
     open; but for what follows from something that is reset."""
     with reading(run.path):
