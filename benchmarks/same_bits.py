@@ -249,7 +249,8 @@ def used(run: Path, recipe: dict[str, Any], checkout: Path, place: Path) -> dict
     trimtab(checkout, "average", run, "--last", "2", "--out", place / "average")
     found["average"] = tensors(next((place / "average").rglob("model.safetensors")))
     shutil.copytree(run, place / "resumed")
-    trimtab(checkout, "train", "--resume", place / "resumed", "length=60 steps")
+    resumed = place / "resumed"
+    trimtab(checkout, "train", resumed / "recipe.yaml", "--out", resumed, "--resume", "length=60 steps")
     found["resumed"] = tensors(place / "resumed/checkpoints/step-00000060/model.safetensors")
     if recipe["data"]["tokenizer"] == TOKENIZER and "source_tokenizer" not in recipe["data"]:
         trimtab(checkout, "export", run, "--to", "hf", "--out", place / "hf")
