@@ -218,7 +218,7 @@ def trained(recipe: dict[str, Any], name: str, checkout: Path, place: Path) -> d
         f"{file.parent.name}/{file.name}": tensors(file) for file in run.glob("checkpoints/*/*.safetensors")
     }
     for file, keys in (
-        ("metrics", ("step", "loss", "gradient_norm")),
+        ("metrics", ("step", "loss", "grad_norm")),
         ("evaluations", ("step", "loss", "bleu", "chrf")),
     ):
         rows = [json.loads(line) for line in (run / f"{file}.jsonl").read_text(encoding="utf-8").splitlines()]
