@@ -218,7 +218,7 @@ def trained(recipe: dict[str, Any], name: str, checkout: Path, place: Path) -> d
         f"{file.parent.name}/{file.name}": tensors(file) for file in run.glob("checkpoints/*/*.safetensors")
     }
     for file, keys in (
-        ("metrics", ("step", "loss", "gradient_norm")),
+        ("metrics", ("step", "loss", "grad_norm")),
         ("evaluations", ("step", "loss", "bleu", "chrf")),
     ):
         rows = [json.loads(line) for line in (run / f"{file}.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -249,7 +249,8 @@ def used(run: Path, recipe: dict[str, Any], checkout: Path, place: Path) -> dict
     trimtab(checkout, "average", run, "--last", "2", "--out", place / "average")
     found["average"] = tensors(next((place / "average").rglob("model.safetensors")))
     shutil.copytree(run, place / "resumed")
-    trimtab(checkout, "train", "--resume", place / "resumed", "length=60 steps")
+    resumed = place / "resumed"
+    trimtab(checkout, "train", resumed / "recipe.yaml", "--out", resumed, "--resume", "length=60 steps")
     found["resumed"] = tensors(place / "resumed/checkpoints/step-00000060/model.safetensors")
     if recipe["data"]["tokenizer"] == TOKENIZER and "source_tokenizer" not in recipe["data"]:
         trimtab(checkout, "export", run, "--to", "hf", "--out", place / "hf")

@@ -8,9 +8,13 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import trimtab
+from trimtab.config.run import Model as ModelSettings
 from trimtab.config.task_record import TASKS
+from trimtab.model.kinds import Model
+from trimtab.model.modular.modular import Modular
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "src" / "trimtab"
@@ -223,31 +227,133 @@ for module in {LIGHT}:
 PLACES_THAT_ASK_FOR_THE_TASK = {
     "config/task_facts.py": "the union of the tasks, and which facts are whose",
     "config/pretrained/families.py": "a pretrained model that is for another task than the recipe's",
-    "export/target.py": "the model of a target that takes one kind of model, whose weights it names",
 }
 ASKS_FOR_THE_TASK = re.compile(
-    r"match .*\btask\b|\btask (==|!=|in|not in) (?!TASKS|self)"
-    rf"|(case|==|!=) \"({'|'.join(TASKS)})\""
-    r"|isinstance\([^)]*(Translation|LanguageModel|Classification|Recognition)Recipe"
+    r"match .*\btask\b|\btask (==|!=|in|not in) (?!TASKS|self)" rf"|(case|==|!=) \"({'|'.join(TASKS)})\""
 )
-ASKS_FOR_THE_KIND_OF_MODEL = re.compile(
-    r"isinstance\([^)]*\b((Decoder|EncoderDecoder|Encoder|Vision|Diffusion|Detector)Model"
-    r"|DecoderOnly|EncoderDecoder|SequenceClassifier|LineReader|ImageDiffuser|Detector)\b"
-)
-"""Where one kind of model is told from others by its class, which stands for a task; a `match` on a union is no such
-place, as the type checker finds the case that a new kind needs."""
+A_KEY = "a key of the recipe that only these kinds have, or a rule about it"
+FILES_OF_A_MODULE = "a module of transformers has files and names of its own"
+MODULAR = "a modular model is taken apart by direction before anything else looks at it"
+LOOKS_INSIDE = "looks into layers of trimtab; other models are not looked at"
+PLACES_THAT_ASK_FOR_THE_KIND_OF_MODEL = {
+    "build.py": A_KEY,
+    "config/consistency.py": A_KEY,
+    "config/modular_routes.py": MODULAR,
+    "config/mup.py": A_KEY,
+    "config/new_rows.py": "an adapter on a module of transformers trains no rows",
+    "config/paths.py": "the paths of files are keys of single kinds",
+    "config/trained_weights.py": A_KEY,
+    "config/x_transformers_options.py": A_KEY,
+    "export/card.py": "an encoder-decoder of transformers belongs to a family and has no two numbers of layers",
+    "export/hf/module.py": FILES_OF_A_MODULE,
+    "export/hf/module_text.py": FILES_OF_A_MODULE,
+    "export/hf/target.py": FILES_OF_A_MODULE,
+    "export/peft/module.py": FILES_OF_A_MODULE,
+    "export/peft/target.py": FILES_OF_A_MODULE,
+    "export/public_recipe.py": A_KEY,
+    "export/target.py": "the model of a target that takes one kind of model, whose weights it names",
+    "fit/modular_tasks.py": MODULAR,
+    "fit/native.py": "the shape of each kind that has a plan; `ModelSettings.no_plan` refuses all others",
+    "inference/adapter_folder.py": FILES_OF_A_MODULE,
+    "inference/aligner.py": "attention to the source lies in other places, or cannot be read",
+    "inference/exported.py": FILES_OF_A_MODULE,
+    "inference/load.py": MODULAR,
+    "inference/recorded.py": "one kind has sessions of fixed shapes",
+    "inference/setup.py": "whose output layer can be cut to a shortlist, exported models among them",
+    "model/modular/take_components.py": MODULAR,
+    "model/peft_tensors.py": "PEFT's name of each matrix, for the models that take an adapter",
+    "model/prompted.py": "modules of other libraries open their own sessions",
+    "model/source_prompts.py": "modules of other libraries open their own sessions",
+    "model/text_model.py": "the model of each kind",
+    "shortlisting.py": "the output layer of a module of transformers cannot be cut",
+    "training/context_use.py": LOOKS_INSIDE,
+    "training/gradient_flow.py": LOOKS_INSIDE,
+    "training/position_use.py": LOOKS_INSIDE,
+    "vocabulary/run_model.py": A_KEY,
+}
+"""Where one kind of model is told from others by its class, and why that is not something that each kind says itself. A
+`match` that ends in `assert_never` is no such place, as the type checker finds the case that a new kind needs."""
+
+
+def is_a_task_or_foreign(path: Path) -> bool:
+    """`checks` describes the files of other tools, `serving` what a model does for a request, which are no tasks of a
+    recipe; `config/tasks` has a file for each task."""
+    name = path.relative_to(SOURCES)
+    return name.parts[0] in ("tasks", "checks", "serving") or name.parts[:2] == ("config", "tasks")
 
 
 def test_few_places_outside_of_tasks_ask_which_task_it_is():
-    """`checks` describes the files of other tools, `serving` what a model does for a request, which are no tasks of a
-    recipe; `config/tasks` has a file for each task."""
-    asking = set()
-    for path in files(SOURCES):
-        name, text = path.relative_to(SOURCES), text_of(path)
-        is_own = name.parts[0] in ("tasks", "checks", "serving") or name.parts[:2] == ("config", "tasks")
-        if not is_own and (ASKS_FOR_THE_TASK.search(text) or ASKS_FOR_THE_KIND_OF_MODEL.search(text)):
-            asking.add(str(name))
+    asking = {
+        str(path.relative_to(SOURCES))
+        for path in files(SOURCES)
+        if not is_a_task_or_foreign(path) and ASKS_FOR_THE_TASK.search(text_of(path))
+    }
     assert asking == set(PLACES_THAT_ASK_FOR_THE_TASK)
+
+
+def names_in_union(union: object) -> set[str]:
+    """The names of the classes in a union, and of their bases in trimtab, except the one that all settings have."""
+    if isinstance(union, type):
+        bases = {each.__name__ for each in union.__mro__ if each.__module__.startswith("trimtab.")}
+        return bases - {"Settings", "ModelSettings"}
+    return {name for member in get_args(union) for name in names_in_union(member)}
+
+
+def asks_for_one_of(names: set[str], node: ast.AST) -> bool:
+    """Whether `node` tells one of these classes from others, with nothing to find the place once there is a new one."""
+    match node:
+        case ast.Call(func=ast.Name("isinstance"), args=[_, kinds]):
+            return bool(names & {each.id for each in ast.walk(kinds) if isinstance(each, ast.Name)})
+        case ast.Match(cases=cases):
+            asked = {
+                each.cls.id
+                for case in cases
+                for each in ast.walk(case.pattern)
+                if isinstance(each, ast.MatchClass) and isinstance(each.cls, ast.Name)
+            }
+            return bool(names & asked) and not ast.unparse(cases[-1].body).startswith("assert_never(")
+        case _:
+            return False
+
+
+def test_places_that_ask_for_the_kind_of_model_have_their_reasons():
+    names = names_in_union(ModelSettings) | names_in_union(Model) | names_in_union(Modular)
+    assert {
+        "EncoderDecoderModel",
+        "XTransformersModel",
+        "DecoderOnly",
+        "CausalModule",
+        "Transformer",
+    } <= names
+    named = re.compile(rf"\b({'|'.join(sorted(names))})\b")
+    asking = {
+        str(path.relative_to(SOURCES))
+        for path in files(SOURCES)
+        if not is_a_task_or_foreign(path) and named.search(text_of(path))
+        if any(asks_for_one_of(names, node) for node in ast.walk(tree(path)))
+    }
+    assert asking == set(PLACES_THAT_ASK_FOR_THE_KIND_OF_MODEL)
+
+
+def test_a_match_is_a_question_unless_the_type_checker_finds_what_it_lacks():
+    asked = "match x:\n case DecoderModel():\n  pass\n case _:\n  {}"
+    for last, asks in (("pass", True), ("raise ValueError", True), ("assert_never(x)", False)):
+        assert asks_for_one_of({"DecoderModel"}, ast.parse(asked.format(last)).body[0]) is asks
+    assert asks_for_one_of({"A", "B"}, ast.parse("isinstance(x.y(), B | C)", mode="eval").body)
+    assert not asks_for_one_of({"A", "B"}, ast.parse("isinstance(x.y(), C)", mode="eval").body)
+
+
+def test_a_run_is_built_and_trained_through_what_every_task_gives():
+    """`task_of` alone knows the tasks; commands and names of the package are for one of them."""
+    tasks = [folder.name for folder in (SOURCES / "tasks").iterdir() if (folder / "task.py").exists()]
+    assert len(tasks) >= len(TASKS)
+    one_task = re.compile(rf"trimtab\.tasks\.({'|'.join([*tasks, 'text', 'images'])})\b")
+    asking = {
+        str(path.relative_to(SOURCES))
+        for path in files(SOURCES)
+        if path.relative_to(SOURCES).parts[0] not in ("tasks", "cli") and one_task.search(text_of(path))
+    }
+    assert asking == {"__init__.py"}
 
 
 def test_messages_name_extras_that_there_are():

@@ -22,7 +22,6 @@ from trimtab.distributed.sharding import ShardedOptimizer, Sharding, shard
 from trimtab.errors import input_error
 from trimtab.model.freeze import Unfreezing, freeze
 from trimtab.model.lora import add_lora, lengths_of_rows, narrow_frozen
-from trimtab.model.modular.modular import Modular
 from trimtab.model.positions.combined import Fading
 from trimtab.run_clock import RunClock, StopRule
 from trimtab.step.clip.build import build_clip
@@ -40,11 +39,11 @@ from trimtab.step.precision import WHOLE, Resolved, resolve_precision
 from trimtab.step.released_steps import ReleasedSteps
 from trimtab.step.schedule import peak_factor
 from trimtab.step.step_graphs import StepGraphs
-from trimtab.step.stepper import Stepper, TrainingModule
+from trimtab.step.stepper import Stepper, TrainingModule, statistics_of
 from trimtab.tasks.task import Task
 from trimtab.tasks.task_of import task_of
 from trimtab.tasks.teacher import with_found_teacher
-from trimtab.tasks.translation.placement import placed_ranks
+from trimtab.types import HasComponents
 
 
 @dataclass(slots=True)
@@ -131,7 +130,7 @@ def build(
     if ranks.world_size > 1:
         refuse_rounding_by_chance([each for each in model.parameters() if each.requires_grad])
         refuse_released_gradients(recipe)
-    placed = placed_ranks(recipe, model, ranks)
+    placed = task.placed_ranks(recipe, model, ranks)
     ranks = placed or ranks
     if recipe.step.recompute != "none":
         model.recompute_in_backward(recipe.step.recompute)
@@ -281,7 +280,7 @@ def build_stepper(
         clock=clock,
         seed=recipe.seed,
         truncate_after=None if truncate is None else truncate.after,
-        statistics=getattr(model, "batch_statistics", None),
+        statistics=statistics_of(model),
         released=ReleasedSteps() if step.gradients == "released" else None,
         ranks=ranks,
     )
@@ -297,11 +296,11 @@ def build_stepper(
 
 
 def components_of(
-    model: Any, optimizer: Optimizer, *, own: Collection[str] | None = None
+    model: nn.Module, optimizer: Optimizer, *, own: Collection[str] | None = None
 ) -> Components | None:
-    """Which component of a modular model each gradient belongs to; None for other models. `own` has the names of the
-    weights that this rank trains, where others train others."""
-    if not isinstance(model, Modular):
+    """Which component of the model each gradient belongs to; None for a model without components. `own` has the names
+    of the weights that this rank trains, where others train others."""
+    if not isinstance(model, HasComponents):
         return None
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     numbers = {component: number for number, component in enumerate(model.components)}
@@ -321,7 +320,7 @@ def open_stream(
     mixture = task_of(recipe).open_mixture(recipe, datasets)
     if isinstance(ranks, PlacedRanks):  # each cuts its directions out of the global batches
         batching, ranks = batching.placed(ranks.placement, ranks.rank), ONE_RANK
-    in_order = same_number and getattr(batching, "in_order", False)
+    in_order = same_number and batching.in_order
     return DataStream(
         mixture, datasets.stages, batching.cut_at, device, ranks, same_number=same_number, in_order=in_order
     )

@@ -21,11 +21,11 @@ from trimtab.config.run import Recipe
 from trimtab.config.written import lines_added
 from trimtab.device import choose_device
 from trimtab.distributed import ONE_RANK, Ranks
-from trimtab.distributed.agree import of_first, on_any
+from trimtab.distributed.agree import any_rank, broadcast_from_first
 from trimtab.errors import RunFailed, input_error, is_out_of_memory
 from trimtab.finding import Finding
 from trimtab.progress import Progress, Silent
-from trimtab.training.comparison import compared_anew
+from trimtab.training.comparison import reset_best_if_data_changed
 from trimtab.training.early_checks import (
     check_space_for_checkpoint,
 )
@@ -46,8 +46,8 @@ from trimtab.training.resets import reset_lines, with_resets
 from trimtab.training.restore import restore
 from trimtab.training.resumed import (
     current,
-    forget,
     newest_line,
+    truncate_logs,
 )
 from trimtab.training.run_facts import note_beginning, note_end, trained
 from trimtab.training.smoke import overfit
@@ -186,7 +186,7 @@ def train_in(
     try:
         prepared = prepare(run, recipe, reset=reset, progress=progress, ranks=ranks, clock=clock)
         for finding in found:
-            prepared.held.tell(finding)
+            prepared.pending.tell(finding)
         state, recorder = begin(prepared)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
@@ -212,19 +212,22 @@ def begin(prepared: Prepared) -> tuple[TrainState, Recorder]:
     state, changes = TrainState(), list[Finding]()
     if checkpoint is not None:
         state, marks = restore(parts, checkpoint, reset=prepared.reset), checkpoint.fingerprints
-        state, changes = compared_anew(parts.recipe, state, before=marks, now=prepared.fingerprints)
+        state, changes = reset_best_if_data_changed(
+            parts.recipe, state, before=marks, now=prepared.fingerprints
+        )
     if run.writes:
-        forget(run, state, from_nothing=checkpoint is None)
+        truncate_logs(run, state, from_nothing=checkpoint is None)
     before = state
     if prepared.reset:
-        epoch = of_first(newest_line(run).get("epoch", math.nan), parts.stepper.ranks)  # of the data before
+        of_data_before = newest_line(run).get("epoch", math.nan)
+        epoch = broadcast_from_first(of_data_before, parts.stepper.ranks)
         state = with_resets(before, prepared.reset, clock=parts.clock, epoch=epoch)
     if told := check_same_on_all(parts, prepared.fingerprints, parts.stepper.ranks):
         prepared.progress.message(told)
     recorder = Recorder(run, prepared.store, parts, prepared.progress, prepared.fingerprints)
     recorder.begin_at(state)
     recorder.findings.current = current(run, state)
-    prepared.held.pass_on_to(recorder.finding)
+    prepared.pending.pass_on_to(recorder.finding)
     for finding in (*changes, *rate_jumps(parts, state, newest_line(run))):
         recorder.finding(finding)
     if prepared.reset:
@@ -308,7 +311,7 @@ def report_checks(found: Iterable[Finding], recorder: Recorder) -> None:
     for finding in found:
         recorder.finding(finding)
         errors += [finding] if finding.severity == "error" else []
-    if on_any(bool(errors), recorder.ranks):
+    if any_rank(bool(errors), recorder.ranks):
         raise RunFailed(
             "preflight found errors; nothing was trained: "
             + (", ".join(f"{each.code} {each.name}" for each in errors) or "another rank says which")

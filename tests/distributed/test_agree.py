@@ -3,7 +3,7 @@ import pytest
 from tests.fake_ranks import Twins, Unasked
 from tests.for_each import for_each
 from tests.images import image_batches
-from trimtab.distributed.agree import first_ahead, in_turn, micro_batches, of_first, on_any
+from trimtab.distributed.agree import any_rank, broadcast_from_first, first_rank_first, in_turn, micro_batches
 from trimtab.errors import RunFailed
 from trimtab.types import fill
 
@@ -25,19 +25,19 @@ class Beside(Twins):
 
 def test_one_rank_is_asked_nothing():
     batches = image_batches(3, 2)
-    assert on_any(True, Unasked()) is True
-    assert of_first(0.1, Unasked()) == 0.1
+    assert any_rank(True, Unasked()) is True
+    assert broadcast_from_first(0.1, Unasked()) == 0.1
     assert micro_batches(batches, Unasked()) == (2, fill(batches))
-    assert first_ahead(Unasked(), lambda: "done") == "done"
+    assert first_rank_first(Unasked(), lambda: "done") == "done"
 
 
 @for_each(("mine", "theirs"), [(True, 0), (False, 1), (True, 1), (False, 0)])
 def test_a_flag_of_any_rank_is_one_of_all(mine, theirs):
-    assert on_any(mine, Beside(theirs)) == (mine or bool(theirs))
+    assert any_rank(mine, Beside(theirs)) == (mine or bool(theirs))
 
 
 def test_a_clock_is_that_of_the_first_rank_to_the_last_bit():
-    assert of_first(7.0, Beside(0.1)) == 0.1
+    assert broadcast_from_first(7.0, Beside(0.1)) == 0.1
 
 
 def test_micro_batches_are_counted_over_ranks_and_a_rank_may_have_none():
@@ -49,20 +49,20 @@ def test_micro_batches_are_counted_over_ranks_and_a_rank_may_have_none():
 
 def test_the_first_rank_works_before_the_others_and_tells_them_how_it_went():
     first = Beside(0, rank=0)
-    assert first_ahead(first, lambda: len(first.mine)) == 0
+    assert first_rank_first(first, lambda: len(first.mine)) == 0
     assert first.mine == [(0,)]
     other = Beside(0)
-    assert first_ahead(other, lambda: len(other.mine)) == 1
-    assert first_ahead(Beside(0), lambda: "work", then=lambda: "read") == "read"
+    assert first_rank_first(other, lambda: len(other.mine)) == 1
+    assert first_rank_first(Beside(0), lambda: "work", then=lambda: "read") == "read"
 
 
 def test_what_fails_on_the_first_rank_fails_on_all():
     first = Beside(0, rank=0)
     with pytest.raises(ZeroDivisionError):
-        first_ahead(first, lambda: 1 / 0)
+        first_rank_first(first, lambda: 1 / 0)
     assert first.mine == [(1,)]
     with pytest.raises(RunFailed, match="rank 0 failed"):
-        first_ahead(Beside(1), lambda: "never")
+        first_rank_first(Beside(1), lambda: "never")
 
 
 class Third(Beside):

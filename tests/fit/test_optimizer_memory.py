@@ -4,7 +4,7 @@ from torch import nn
 
 from tests.optimizer_kinds import OPTIMIZERS
 from trimtab.config.optimizers import AdamW
-from trimtab.fit.optimizer_memory import kept_bytes, passing_bytes
+from trimtab.fit.optimizer_memory import state_bytes, update_workspace_bytes
 from trimtab.fit.shape import Weights
 from trimtab.step.optimizer.build import build_optimizer
 
@@ -35,19 +35,19 @@ def test_kept_bytes_are_those_of_the_real_states(config, dtype):
     optimizer.update(learning_rate=1e-3, skip=torch.tensor(False))
     of_step = 4 if config.kind != "adamw" else 0  # one count of steps for all weights
     real = sum(tensor.nbytes for tensor in optimizer.state_tensors().values())
-    assert kept_bytes(config, weights_of(layers), lambda size: size) == real - of_step
+    assert state_bytes(config, weights_of(layers), lambda size: size) == real - of_step
 
 
 def test_pytorchs_fused_kernel_needs_nothing_beside_the_states():
-    assert passing_bytes(AdamW(), weights_of(model()), "bf16_mixed") == 0
+    assert update_workspace_bytes(AdamW(), weights_of(model()), "bf16_mixed") == 0
 
 
 def test_rounding_by_chance_needs_copies_of_a_slice_and_not_of_the_model():
     many = [Weights("matrix", (1024, 1024), "matrix", count=1000)]
-    assert 8 * 2**25 < passing_bytes(AdamW(), many, "bf16") < 8 * 2**25 + 20 * 2**20
+    assert 8 * 2**25 < update_workspace_bytes(AdamW(), many, "bf16") < 8 * 2**25 + 20 * 2**20
 
 
 @pytest.mark.parametrize("config", KINDS[1:], ids=lambda config: config.kind)
 def test_plain_updates_need_some_times_the_largest_tensor(config):
-    needed = passing_bytes(config, [Weights("a", (100, 100), "matrix", 9)], "fp32")
+    needed = update_workspace_bytes(config, [Weights("a", (100, 100), "matrix", 9)], "fp32")
     assert 4 * 10_000 < needed < 50 * 10_000

@@ -20,7 +20,7 @@ from trimtab.inference.chosen_weights import weights_sha256
 from trimtab.loss.build import build_loss
 from trimtab.tasks.teacher import Teacher, feature_distance, projection
 from trimtab.tasks.text.losses import OutputMatrixLoss
-from trimtab.training.resumed import as_started, without_paths
+from trimtab.training.resumed import with_chosen_values, without_paths
 from trimtab.types import IGNORE
 
 PACK = pack_of(SOURCES, TARGETS)
@@ -91,7 +91,7 @@ def test_a_resumed_run_keeps_its_teacher_which_may_have_trained_on(tmp_path):
         ({"teacher": "/runs/a", "sha256": "cd"}, False),
     ):
         loss = begun.loss.model_copy(update={"feature_matching": FeatureMatching(**written)})
-        found = as_started(begun.model_copy(update={"loss": loss}), RunFolder(tmp_path)).loss
+        found = with_chosen_values(begun.model_copy(update={"loss": loss}), RunFolder(tmp_path)).loss
         assert found == (begun.loss if is_kept else loss)
 
 

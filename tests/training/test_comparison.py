@@ -6,7 +6,7 @@ from tests.small_run import small_pairs, small_recipe, write_pairs
 from trimtab.checkpoint.journal import read_journal
 from trimtab.config.load import load_recipe
 from trimtab.launch import train
-from trimtab.training.comparison import compared_anew
+from trimtab.training.comparison import reset_best_if_data_changed
 from trimtab.types import TrainState
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
@@ -34,7 +34,9 @@ def test_a_run_that_resumes_names_another_validation_set_and_begins_the_comparis
 def compared(tmp_path, now, *, best=BEST, **changes):
     """The state and the message of a run that resumes with these fingerprints, and changes of its recipe."""
     recipe = load_recipe(small_recipe(tmp_path, **changes)).recipe
-    state, found = compared_anew(recipe, TrainState(best=best), before=MARKS, now={**MARKS, **now})
+    state, found = reset_best_if_data_changed(
+        recipe, TrainState(best=best), before=MARKS, now={**MARKS, **now}
+    )
     return state, [each.message for each in found]
 
 
@@ -81,4 +83,4 @@ def test_a_checkpoint_of_an_older_version_does_not_know_its_sets(tmp_path):
     recipe = load_recipe(small_recipe(tmp_path)).recipe
     state = TrainState(best=BEST)
     before = {"recipe.evaluate.lines": json.dumps(500), "recipe.evaluate.beam": "1"}
-    assert compared_anew(recipe, state, before=before, now=MARKS) == (state, [])
+    assert reset_best_if_data_changed(recipe, state, before=before, now=MARKS) == (state, [])

@@ -4,7 +4,7 @@ from tests.training.small_line import Told
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.finding import Finding
-from trimtab.training.findings import Findings, HeldFindings
+from trimtab.training.findings import Findings, PendingFindings
 
 
 def found(code):
@@ -41,9 +41,9 @@ def test_what_an_evaluation_finds_is_marked_though_it_ends_badly(tmp_path):
 
 
 def test_findings_are_held_until_there_is_a_listener_and_then_passed_on():
-    held, told = HeldFindings(), []
+    pending, told = PendingFindings(), []
     for code in ("K901", "K902"):
-        held.tell(found(code))
-    held.pass_on_to(told.append)
-    held.tell(found("K903"))
+        pending.tell(found(code))
+    pending.pass_on_to(told.append)
+    pending.tell(found("K903"))
     assert [each.code for each in told] == ["K901", "K902", "K903"]

@@ -5,17 +5,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from tests.modular_run import MODEL
-from tests.small_run import small_parts
 from tests.training.small_line import small_line
 from trimtab.checkpoint.journal import read_journal
 from trimtab.checkpoint.state_file import parse_state, render_state
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.config.modular_model import ModularModel
 from trimtab.training import stopwatch
-from trimtab.training.record import Pending, rows_of
+from trimtab.training.record import Pending
 from trimtab.types import StepReport, TrainState
-from trimtab.watch.unseen_tokens import BOTH
 
 KEYS = {"step", "updates", "loss", "objective", "grad_norm", "clipped", "skipped", "learning_rate"}
 KEYS |= {"target_tokens", "tokens", "tokens_per_second", "seconds", "micro_batches", "fill", "epoch"}
@@ -127,11 +123,3 @@ def test_what_no_rank_has_read_is_counted_by_the_step_and_not_by_the_part_of_a_r
     line.recorder.after(TrainState(), window, packs[:1], report(loss=1.0, skipped=0.0))
     (seen,) = line.recorder.health.unseen.seen.values()
     assert set(seen.nonzero()[0]) == {*window.source.values, *window.target.values}
-
-
-def test_tables_of_single_languages_have_no_unseen_tokens(tmp_path):
-    parts = small_parts(tmp_path)
-    for embeddings, sides in (("shared", {BOTH}), ("language", set())):
-        model = ModularModel(**MODEL, embeddings=embeddings)
-        modular = dataclasses.replace(parts, recipe=parts.recipe.model_copy(update={"model": model}))
-        assert rows_of(modular).keys() == sides

@@ -24,7 +24,7 @@ from trimtab.finding import Finding
 from trimtab.launch import train
 from trimtab.training import prepare
 from trimtab.training.findings import Findings
-from trimtab.training.resumed import as_marked_now, as_started, forget, without_paths
+from trimtab.training.resumed import migrate_fingerprints, truncate_logs, with_chosen_values, without_paths
 from trimtab.types import TrainState
 
 pytestmark = pytest.mark.usefixtures("checks_of_data_only")
@@ -81,7 +81,7 @@ def test_a_detector_resumes_with_the_recipe_that_names_a_folder_of_weights(tmp_p
     model = SMALL_MODEL | {"path": "there", "sha256": "0" * 64, "settings": "{}"}
     begun = load_recipe(box_recipe(tmp_path / "run", model=model)).recipe
     given = load_recipe(box_recipe(tmp_path / "new", model=SMALL_MODEL | {"path": "moved"})).recipe
-    found = as_started(given, RunFolder(tmp_path / "run"))
+    found = with_chosen_values(given, RunFolder(tmp_path / "run"))
     assert found.model.sha256 == "0" * 64
     assert without_paths(found)["model"] == without_paths(begun)["model"]
 
@@ -235,7 +235,7 @@ def test_a_finding_of_an_evaluation_that_is_made_again_is_written_once(tmp_path,
     # As after a kill between two saves of one step: the older state says that step 2 was evaluated last.
     store = CheckpointStore(run / "checkpoints", keep=9)
     state = replace(store.latest().load_state(), step=4)
-    forget(RunFolder(run), replace(state, evaluated=2), from_nothing=False)
+    truncate_logs(RunFolder(run), replace(state, evaluated=2), from_nothing=False)
     assert [each["step"] for each in log(run, "findings") if each["code"] == "E901"] == [2]
     train(recipe, out=run, resume=True)
     assert [each["step"] for each in log(run, "findings") if each["code"] == "E901"] == [2, 4]
@@ -253,7 +253,7 @@ def test_what_was_found_before_an_evaluation_at_the_same_step_is_not_forgotten_w
         findings.tell(spike)
         with findings.of_an_evaluation():
             findings.tell(loop)
-    forget(run, TrainState(step=4, evaluated=2), from_nothing=False)
+    truncate_logs(run, TrainState(step=4, evaluated=2), from_nothing=False)
     assert [(each["step"], each["code"]) for each in read_journal(run.findings)] == [
         (2, "S902"),
         (2, "E903"),
@@ -306,7 +306,7 @@ def test_a_dataset_of_an_older_version_is_known_wherever_its_folder_is():
     saved = {"recipe.seed": "1", "recipe.data.train": json.dumps([old, other], sort_keys=True)}
     new = [{"split": None, "source": "en", "target": "de", "text": None, "weight": 1.0}, other]
     now = {"recipe.seed": "1", "recipe.data.train": json.dumps(new, sort_keys=True)}
-    check_fingerprints(as_marked_now(saved), now, as_read_now=now)
+    check_fingerprints(migrate_fingerprints(saved), now, as_read_now=now)
     with pytest.raises(InputError, match=r"recipe\.data\.train has changed since the checkpoint was written"):
         check_fingerprints(saved, now, as_read_now=now)
-    assert as_marked_now({"recipe.seed": "1"}) == {"recipe.seed": "1"}
+    assert migrate_fingerprints({"recipe.seed": "1"}) == {"recipe.seed": "1"}

@@ -7,7 +7,7 @@ from tests.training.small_line import Line, small_line
 from trimtab.errors import RunFailed
 from trimtab.training import recovery
 from trimtab.training.restore import restore
-from trimtab.training.resumed import forget
+from trimtab.training.resumed import truncate_logs
 from trimtab.training.rollback import MARGIN, rewind
 from trimtab.types import LossOutput
 
@@ -228,6 +228,6 @@ def test_what_was_seen_on_the_branch_that_was_left_survives_a_later_resume(tmp_p
     refused = [each["step"] for each in line.log("quarantine")]
     assert set(refused) == set(range(101, 109))
     before = codes(line)
-    forget(line.run, line.recorder.store.latest().load_state(), from_nothing=False)
+    truncate_logs(line.run, line.recorder.store.latest().load_state(), from_nothing=False)
     assert [each["step"] for each in line.log("quarantine")] == refused
     assert codes(line) == before

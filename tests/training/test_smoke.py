@@ -7,7 +7,7 @@ from trimtab.config.load import load_recipe
 from trimtab.errors import RunFailed
 from trimtab.launch import smoke
 from trimtab.training import smoke as stage
-from trimtab.training.smoke import small, tell
+from trimtab.training.smoke import overfit_recipe, tell
 
 
 @pytest.mark.slow
@@ -60,9 +60,9 @@ def test_nothing_is_left_behind(tmp_path):
 def test_the_recipe_is_made_small_and_keeps_the_rest(tmp_path):
     changes = {"step.tokens_per_step": 50000, "loss.label_smoothing": 0.1, "model.dropout": 0.3}
     recipe = load_recipe(small_recipe(tmp_path, **changes)).recipe
-    made = small(recipe, most=2048)
+    made = overfit_recipe(recipe, most=2048)
     assert (made.step.tokens_per_step, made.step.tokens_per_micro_batch) == (2048, 2048)
-    assert small(recipe, most=256).step.tokens_per_step == 256
+    assert overfit_recipe(recipe, most=256).step.tokens_per_step == 256
     assert (made.loss.label_smoothing, made.model.dropout, made.step.compile) == (0.0, 0.0, "off")
     assert made.step.optimizer == recipe.step.optimizer
     assert (made.model.dim, made.data) == (recipe.model.dim, recipe.data)
@@ -71,12 +71,12 @@ def test_the_recipe_is_made_small_and_keeps_the_rest(tmp_path):
 def test_a_window_is_never_smaller_than_the_longest_example(tmp_path):
     changes = {"step.tokens_per_step": 5000, "step.tokens_per_micro_batch": 5000, "data.max_tokens": 4096}
     recipe = load_recipe(small_recipe(tmp_path, **changes)).recipe
-    assert small(recipe, most=2048).step.tokens_per_step == 4096
+    assert overfit_recipe(recipe, most=2048).step.tokens_per_step == 4096
 
 
 def test_a_rate_for_thousands_of_steps_is_raised_for_these_few(tmp_path):
     recipe = load_recipe(small_recipe(tmp_path, **{"step.optimizer.learning_rate": 1e-5})).recipe
-    assert small(recipe, most=2048).step.optimizer.learning_rate == stage.LEAST_RATE
+    assert overfit_recipe(recipe, most=2048).step.optimizer.learning_rate == stage.LEAST_RATE
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_rate_for_thousands_of_steps_is_raised_for_these_few(tmp_path):
 def test_the_rate_of_no_role_is_too_low_for_these_few(tmp_path, rate, multiplier, wanted):
     optimizer = {"kind": "adamw", "learning_rate": rate, "learning_rate_multipliers": {"hidden": multiplier}}
     recipe = load_recipe(small_recipe(tmp_path, **{"step.optimizer": optimizer})).recipe
-    made = small(recipe, most=2048).step.optimizer
+    made = overfit_recipe(recipe, most=2048).step.optimizer
     assert made.learning_rate_multipliers.hidden == pytest.approx(wanted)
     assert made.learning_rate_multipliers.vector == 1
 
@@ -95,7 +95,7 @@ def test_factors_of_layers_and_of_groups_stay(tmp_path):
     multipliers = {"layer_decay": 0.9, "names": {"*": 0.5}}
     optimizer = {"kind": "adamw", "learning_rate": 1e-2, "learning_rate_multipliers": multipliers}
     recipe = load_recipe(small_recipe(tmp_path, **{"step.optimizer": optimizer})).recipe
-    assert small(recipe, most=2048).step.optimizer == recipe.step.optimizer
+    assert overfit_recipe(recipe, most=2048).step.optimizer == recipe.step.optimizer
 
 
 @pytest.mark.slow

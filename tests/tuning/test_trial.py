@@ -13,7 +13,7 @@ TINY = {"model.dim": 8, "model.heads": 1, "model.feed_forward": 8}
 
 
 def everything(parts):
-    state = {**tensors_of(parts), **parts.stepper.optimizer.state_tensors()}
+    state = {**tensors_of(parts.model), **parts.stepper.optimizer.state_tensors()}
     return {name: tensor.detach().clone() for name, tensor in state.items()}
 
 
@@ -40,7 +40,7 @@ def test_everything_has_its_bits_again_and_the_run_continues_as_if_nothing_had_b
     for number in range(steps_before):
         take(trial, number)
     before = everything(trial.parts)
-    places = {name: tensor.data_ptr() for name, tensor in tensors_of(trial.parts).items()}
+    places = {name: tensor.data_ptr() for name, tensor in tensors_of(trial.parts.model).items()}
     drawn = torch.get_rng_state()
     point = RestorePoint(trial.parts)
     take(trial, steps_before)
@@ -51,7 +51,7 @@ def test_everything_has_its_bits_again_and_the_run_continues_as_if_nothing_had_b
     assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
     assert all(not tensor.any() for name, tensor in after.items() if name not in before)
     assert torch.equal(torch.get_rng_state(), drawn)
-    assert places == {name: tensor.data_ptr() for name, tensor in tensors_of(trial.parts).items()}
+    assert places == {name: tensor.data_ptr() for name, tensor in tensors_of(trial.parts.model).items()}
     take(trial, steps_before)
     again = everything(trial.parts)
     assert all(torch.equal(again[name], tensor) for name, tensor in once.items())

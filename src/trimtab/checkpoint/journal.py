@@ -117,7 +117,7 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
     with reading(path):
         if path.exists():
             with open(path, "rb") as file:
-                yield from (record for line in file if (record := _parse(line)) is not None)
+                yield from (record for line in file if (record := record_in(line)) is not None)
 
 
 def cut_back(path: Path, step: int, *, but: Sequence[Sequence[int]] = (), only: str = "") -> int:
@@ -137,7 +137,7 @@ def cut_back(path: Path, step: int, *, but: Sequence[Sequence[int]] = (), only: 
 
 
 def _stays(line: bytes, step: int, but: Sequence[Sequence[int]], only: str) -> bool:
-    record = _parse(line)
+    record = record_in(line)
     if record is None:
         return False
     if only and not record.get(only):
@@ -146,7 +146,8 @@ def _stays(line: bytes, step: int, but: Sequence[Sequence[int]], only: str) -> b
     return not isinstance(at, int) or at <= step or any(first <= at <= last for first, last in but)
 
 
-def _parse(line: bytes) -> dict[str, Any] | None:
+def record_in(line: bytes) -> dict[str, Any] | None:
+    """The object on a line of a log; None where it is none."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):

@@ -13,7 +13,7 @@ from trimtab.checkpoint.nearby import near_names
 from trimtab.checkpoint.permissions import check_permissions
 from trimtab.checkpoint.step_folders import ever_committed
 from trimtab.distributed import Ranks
-from trimtab.distributed.agree import first_ahead
+from trimtab.distributed.agree import first_rank_first
 from trimtab.errors import InputError, NothingToResume, Problem, input_error, reading
 
 
@@ -74,7 +74,7 @@ class RunFolder:
         """The folder as `open` (with `resume`) or `create` gives it to the first rank, which alone locks it and writes;
         the other ranks wait until it is there, and raise RunFailed where the first rank cannot use it."""
         made = partial(cls.open if resume else cls.create, path)
-        return first_ahead(ranks, made, then=partial(cls, path, writes=False))
+        return first_rank_first(ranks, made, then=partial(cls, path, writes=False))
 
     def check_nothing_lost(self) -> None:
         """To be called where no checkpoint is found: NothingToResume if one was once committed.

@@ -19,8 +19,6 @@ from trimtab.config.step import Constant
 from trimtab.config.tasks.contradictions import task_contradictions
 from trimtab.config.tokenizer import SentencePieceTokenizer, SuperBpeTokenizer
 from trimtab.config.trained_weights import weight_contradictions
-from trimtab.config.transformers_model import TransformersModel
-from trimtab.config.x_transformers_model import XTransformersModel
 from trimtab.config.x_transformers_options import x_transformers_contradictions
 from trimtab.metrics.catalogue import OF_TRANSLATIONS
 
@@ -278,13 +276,10 @@ def _stochastic_depth(recipe: Recipe) -> Iterator[Complaint]:
 
 def _module(recipe: Recipe) -> Iterator[Complaint]:
     """What a module of another library, whose rows are padded to many shapes, does not do."""
-    match recipe.model:
-        case TransformersModel():
-            library, model = "transformers", recipe.model.path
-        case XTransformersModel():
-            library, model = "x-transformers", "kind: x_transformers"
-        case _:
-            return
+    library = recipe.model.library
+    if not library:
+        return
+    model = recipe.model.pretrained_path or f"kind: {recipe.model.kind}"
     for key in ("compile", "cuda_graph"):
         if getattr(recipe.step, key) == "on":
             yield Complaint(

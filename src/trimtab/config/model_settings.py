@@ -15,6 +15,15 @@ class ModelSettings(Settings):
     kept_from_start: ClassVar[tuple[str, ...]] = ()
     """Keys that a run fills in from the pretrained model when it starts, and keeps when it resumes."""
 
+    library: ClassVar[str] = ""
+    """The library whose module computes a model of texts, over padded rows of many shapes; empty for models that
+    trimtab computes, and for those of images."""
+
+    @property
+    def vocabulary_size(self) -> int | None:
+        """How many ids its pretrained weights read; None where the tokenizer decides."""
+        return None
+
     @property
     def pretrained_path(self) -> str:
         """Where the pretrained weights are that it begins with; empty where it begins with none."""

@@ -69,7 +69,7 @@ class Learned:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ScaledRope:
     """Rotary wavelengths made longer for longer texts; see `config.rope_scaling.RopeScaling`."""
 
     factor: float
@@ -84,7 +84,7 @@ class Rotary:
 
     theta: float = PLAIN_THETA
     """The wavelengths run from 2π to nearly 2π times this."""
-    scaling: Stretch | None = None
+    scaling: ScaledRope | None = None
     """How they are stretched for longer texts; None for not at all."""
     kind: ClassVar = "rotary"
     adds_vectors: ClassVar = False
@@ -101,7 +101,7 @@ class RotaryValues:
     2310.10375, equation 6)."""
 
     theta: float = PLAIN_THETA
-    scaling: Stretch | None = None
+    scaling: ScaledRope | None = None
     kind: ClassVar = "rotary_qkv"
     adds_vectors: ClassVar = False
     is_trained: ClassVar = False
@@ -224,7 +224,7 @@ PositionSettings = Absolute | Relative | NoPositions | Combined
 
 
 def position_settings(
-    kind: PositionKind, *, theta: float = PLAIN_THETA, scaling: Stretch | None = None
+    kind: PositionKind, *, theta: float = PLAIN_THETA, scaling: ScaledRope | None = None
 ) -> PositionSettings:
     """The record of a kind; `theta` and `scaling` are for rotary positions."""
     absolute, _, relative = kind.partition("+")
@@ -236,7 +236,7 @@ def position_settings(
     return _plain(kind, theta=theta, scaling=scaling)
 
 
-def _plain(kind: str, *, theta: float, scaling: Stretch | None) -> Absolute | Relative | NoPositions:
+def _plain(kind: str, *, theta: float, scaling: ScaledRope | None) -> Absolute | Relative | NoPositions:
     match kind:
         case "sinusoidal":
             return Sinusoidal()

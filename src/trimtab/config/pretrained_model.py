@@ -68,6 +68,11 @@ class PretrainedModel(DecoderModel):
         return self
 
     @property
+    def vocabulary_size(self) -> int | None:
+        """See `ModelSettings.vocabulary_size`."""
+        return self.num_ids
+
+    @property
     def pretrained_path(self) -> str:
         """See `ModelSettings.pretrained_path`."""
         return self.path

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from trimtab.config.positions import Stretch
+from trimtab.config.positions import ScaledRope
 from trimtab.config.settings import Settings
 
 
@@ -32,8 +32,8 @@ class RopeScaling(Settings):
         return self
 
     @property
-    def record(self) -> Stretch:
+    def record(self) -> ScaledRope:
         """For the record of the positions."""
-        return Stretch(
+        return ScaledRope(
             self.factor, self.low_frequency_factor, self.high_frequency_factor, self.original_positions
         )

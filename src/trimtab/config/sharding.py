@@ -6,8 +6,6 @@ from trimtab.config.complaint import Complaint
 from trimtab.config.optimizers import AdamW, kinds_where
 from trimtab.config.run import Recipe
 from trimtab.config.step import ClipAdaptive
-from trimtab.config.transformers_model import TransformersModel
-from trimtab.config.x_transformers_model import XTransformersModel
 
 WHOLE = "remove `parallel`: with `data_parallel` every process has whole tensors"
 
@@ -77,7 +75,7 @@ def _other_models(recipe: Recipe) -> Iterator[Complaint]:
             allowed="data_parallel",
             fix=WHOLE,
         )
-    if isinstance(recipe.model, TransformersModel | XTransformersModel):
+    if recipe.model.library:
         yield Complaint(
             path="model.kind",
             what="fsdp cannot shard models that another library computes yet",

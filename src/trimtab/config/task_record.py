@@ -5,7 +5,7 @@ Torch-free; what the task does with data and model is in `trimtab.tasks`.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from trimtab.config.complaint import Complaint
 from trimtab.metrics.metric import MetricGroup
@@ -22,6 +22,19 @@ Task = Literal[
 TASKS: tuple[Task, ...] = get_args(Task)
 IDENTITY = "identity"
 """How sentencepiece normalises for language models: not at all, so that a text comes back as it was."""
+
+
+class OtherLoss(NamedTuple):
+    """A loss in place of the cross-entropy, which has none of its terms."""
+
+    without_terms: str
+    """Why it has none, as in `a term of the cross-entropy; ...`."""
+    fix: str = "remove it"
+
+
+def cross_entropy(recipe: Any) -> OtherLoss | None:
+    """The loss is the cross-entropy."""
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +87,8 @@ class TaskFacts:
     """What of a recipe is for another task, or does not fit across keys."""
     defaults: tuple[tuple[str, Any], ...] = ()
     """Of keys that have another default than the recipe's, by dotted path."""
+    other_loss: Callable[[Any], OtherLoss | None] = cross_entropy
+    """`(recipe)`: the loss that it has in place of the cross-entropy; None where it has that."""
     normalization: str | None = None
     """Default of `data.tokenizer.normalization` for sentencepiece; None for the tokenizer's own."""
 

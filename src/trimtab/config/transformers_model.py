@@ -20,11 +20,12 @@ class TransformersModel(ModelSettings):
 
     reads_prefix: ClassVar[bool] = False
     needs_padding: ClassVar[bool] = True
+    """Attention runs over padded rows."""
+    library: ClassVar[str] = "transformers"
     explains_recording: ClassVar[bool] = True
     no_plan: ClassVar[str] = (
         "a model that transformers computes has no plan: what its layers keep for the backward pass is not known"
     )
-    """Attention runs over padded rows."""
     warm_start: ClassVar[None] = None
     """Its weights are those of `path`."""
     warm_start_sha256: ClassVar[None] = None

@@ -19,6 +19,7 @@ class XTransformersModel(ModelSettings):
 
     reads_prefix: ClassVar[bool] = False
     needs_padding: ClassVar[bool] = True
+    library: ClassVar[str] = "x-transformers"
     explains_recording: ClassVar[bool] = True
     no_plan: ClassVar[str] = (
         "a model of x-transformers has no plan: its options decide what layers keep for the backward pass"

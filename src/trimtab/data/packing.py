@@ -36,6 +36,11 @@ class Packing:
         """Packs of a whole step."""
         return self.shape.num_packs
 
+    @property
+    def in_order(self) -> bool:
+        """False: every pack uses all weights, so that a rank may take any."""
+        return False
+
     def shape_at(self, step: int) -> PackShape:
         """The packs of a step: always of one size, fewer of them where the step is smaller."""
         num_packs = -(-self.tokens_at(step) * self.shape.num_packs // self.tokens_per_step)

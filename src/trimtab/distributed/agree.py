@@ -16,12 +16,12 @@ Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 
-def on_any(flag: bool, ranks: Ranks) -> bool:
+def any_rank(flag: bool, ranks: Ranks) -> bool:
     """Whether the flag is set on any rank."""
     return flag if ranks.world_size == 1 else ranks.sum_ints([flag])[0] > 0
 
 
-def of_first(number: float, ranks: Ranks) -> float:
+def broadcast_from_first(number: float, ranks: Ranks) -> float:
     """The number that the first rank has, to the last bit."""
     if ranks.world_size == 1:
         return number
@@ -41,7 +41,7 @@ def micro_batches(batches: Sequence[Batch], ranks: Ranks) -> tuple[int, float]:
     return count, tokens / slots
 
 
-def first_ahead(
+def first_rank_first(
     ranks: Ranks, work: Callable[[], Result], *, then: Callable[[], Result] | None = None
 ) -> Result:
     """What `work` gives on the first rank, and once it is done there what it (or `then`) gives on the others: for work

@@ -19,7 +19,7 @@ from trimtab.data.stored_sides import LANGUAGES
 from trimtab.data.stored_tokenizer import AnyTokenizer, card_of, of_card
 from trimtab.data.tokenizers import Tokenizers
 from trimtab.errors import InputError, input_error
-from trimtab.export.plain_files import plain_file, read_object, sha256_of
+from trimtab.export.plain_files import plain_file, read_object, sha256_of, write_object
 from trimtab.export.public_recipe import public
 from trimtab.export.target import Trained
 from trimtab.export.tokenizer_files import tokenizer_files
@@ -53,7 +53,7 @@ def write_manifest(trained: Trained, folder: Path, *, target: str, name: str, fi
         if isinstance(trained.tokenizers.source, SideTokenizer)
         else [_tokenizer(file, each) for file, each in tokenizer_files(trained.tokenizers).items()],
     }
-    (folder / MANIFEST).write_text(json.dumps(card, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    write_object(folder / MANIFEST, card)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

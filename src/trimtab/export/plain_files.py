@@ -34,6 +34,11 @@ def plain_file(folder: Path, name: str, *, most: int | None = None) -> Path:
     return path
 
 
+def write_object(path: Path, content: Any) -> None:
+    """Writes plain data as JSON, as the libraries that read it do."""
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
 def read_object(folder: Path, name: str) -> dict[str, Any]:
     """The JSON object in a file of the folder; InputError if there is none."""
     path = plain_file(folder, name, most=JSON_BYTES)

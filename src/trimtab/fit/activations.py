@@ -136,12 +136,7 @@ def of_source(layer: Layer, how: Program) -> int:
     return copy + how.half * width
 
 
-def of_stack(stack: Stack, how: Program) -> int:
-    """Bytes of each token in all layers of a side."""
-    return stack.layers * of_layer(stack.layer, how).total()
-
-
-def once(stack: Stack) -> int:
+def rotary_bytes(stack: Stack) -> int:
     """Bytes of each token that all layers of a side share: cosines and sines of rotary positions."""
     return 4 * stack.layer.head_size if stack.layer.rotates else 0
 

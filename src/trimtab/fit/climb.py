@@ -14,8 +14,6 @@ from trimtab.config.parallel import FullySharded
 from trimtab.config.run import Recipe
 from trimtab.config.step import refuse_what_cannot_be_offloaded, refuse_what_needs_all_gradients
 from trimtab.config.tokenizer import ByteLevel, SentencePieceTokenizer
-from trimtab.config.transformers_model import TransformersModel
-from trimtab.config.x_transformers_model import XTransformersModel
 from trimtab.fit.constants import PROPOSED_SHARE
 from trimtab.fit.gpus import Gpu
 from trimtab.fit.plan import Plan, plan_run
@@ -297,7 +295,7 @@ def _offloaded(situation: Situation) -> Iterator[tuple[Change, Callable[[Recipe]
 def _recomputed(recipe: Recipe) -> Iterator[tuple[Change, Callable[[Recipe], Recipe]]]:
     """What may be computed again; nothing of layers that another library computes."""
     kinds = {"none": ("feed_forward", "block"), "feed_forward": ("block",), "block": ()}
-    if isinstance(recipe.model, TransformersModel | XTransformersModel):
+    if recipe.model.library:
         return
     for kind in kinds[recipe.step.recompute]:
         yield (

@@ -25,7 +25,7 @@ ROUNDING = 14
 """For each number of a tensor that is rounded by chance."""
 
 
-def kept_bytes(
+def state_bytes(
     optimizer: Optimizer, trained: Sequence[Weights], rounded: Callable[[int], int], *, weight: int = 4
 ) -> int:
     """Bytes of the states of these weights, each of which has so many bytes; moments are float32 in every precision
@@ -61,7 +61,7 @@ def _compact(numbers: int, optimizer: AdamW, rounded: Callable[[int], int], *, w
     return count + 2 * (rounded(blocks * BLOCK * BITS[states] // 8) + rounded(4 * blocks))
 
 
-def passing_bytes(
+def update_workspace_bytes(
     optimizer: Optimizer, trained: Sequence[Weights], precision: str, *, by_tensor: bool = False
 ) -> int:
     """Bytes that one update holds for a moment beside gradients, states and weights; `by_tensor` says that tensors are

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from trimtab.config.run import Recipe
 from trimtab.fit import constants
-from trimtab.fit.activations import kept_of_layer, of_norm, of_source, once, recomputed_bytes
+from trimtab.fit.activations import kept_of_layer, of_norm, of_source, recomputed_bytes, rotary_bytes
 from trimtab.fit.batches import Slots
 from trimtab.fit.evaluation import evaluation_bytes
 from trimtab.fit.gpus import Gpu
 from trimtab.fit.loss_workspace import loss_workspace, narrows_frozen
 from trimtab.fit.memory_size import GIB
 from trimtab.fit.native import native_shape
-from trimtab.fit.optimizer_memory import LEAST_NUMBERS, kept_bytes, passing_bytes
+from trimtab.fit.optimizer_memory import LEAST_NUMBERS, state_bytes, update_workspace_bytes
 from trimtab.fit.planned_run import Run, is_released, run_of
 from trimtab.fit.shape import Layer, Shape, Weights
 from trimtab.fit.sharded import sum_bytes, whole_at_the_start
@@ -141,15 +141,15 @@ def states_bytes(run: Run, trained: Sequence[Weights]) -> tuple[int, int]:
     three tensors at a time."""
     optimizer, weight = run.recipe.step.optimizer, run.how.weight
     if run.recipe.step.offload == "none":
-        return kept_bytes(optimizer, trained, rounded_block, weight=weight), 0
+        return state_bytes(optimizer, trained, rounded_block, weight=weight), 0
     small = [each for each in trained if each.each < LEAST_NUMBERS]
     sizes = sorted(
-        kept_bytes(optimizer, [replace(each, count=1)], rounded_block, weight=weight)
+        state_bytes(optimizer, [replace(each, count=1)], rounded_block, weight=weight)
         for each in trained
         if each.each >= LEAST_NUMBERS
         for _ in range(min(3, each.count))
     )
-    return kept_bytes(optimizer, small, rounded_block, weight=weight), sum(sizes[-3:])
+    return state_bytes(optimizer, small, rounded_block, weight=weight), sum(sizes[-3:])
 
 
 def _batch(slots: Slots) -> int:
@@ -180,7 +180,7 @@ def activations_of(run: Run) -> Counter[str]:
             found[kind] += size * stack.layers * tokens
         if stack.layer.cross and run.how.recompute != "block":
             found["attention"] += of_source(stack.layer, run.how) * stack.layers * run.slots.source
-        found["positions"] += once(stack) * tokens
+        found["positions"] += rotary_bytes(stack) * tokens
         found["norms"] += of_norm(stack.layer, run.how) * tokens if run.shape.final_norm else 0
         found["dropout"] += stack.layer.dim * tokens if stack.layer.drops else 0
     return found
@@ -240,7 +240,9 @@ def _moments(run: Run, activations: Counter[str]) -> dict[str, int]:
     done = max(0, gradients - of_tables) + (output if gradients else 0)
     layers = sum(stack.layers for stack in shape.stacks)
     passing = max(passing_layer(stack.layer, run) for stack in shape.stacks)
-    update = passing_bytes(run.recipe.step.optimizer, trained, how.precision, by_tensor=is_released(run))
+    update = update_workspace_bytes(
+        run.recipe.step.optimizer, trained, how.precision, by_tensor=is_released(run)
+    )
     if how.recompute == "block":
         copies //= layers  # each layer makes them again
     if is_released(run):
@@ -260,7 +262,7 @@ def _moments(run: Run, activations: Counter[str]) -> dict[str, int]:
         "last layer of the backward pass": done + waits + (total + copies) // layers + passing,
         "gradient of the embeddings": done + waits + embedding + streams,
         "optimizer": gradients
-        + passing_bytes(
+        + update_workspace_bytes(
             run.recipe.step.optimizer,
             trained,
             how.precision,
@@ -333,11 +335,11 @@ def _host(run: Run) -> int:
     """The model is made in host memory, and a checkpoint brings weights and states there before it is written."""
     weights = 0 if run.recipe.model.drawn_on_gpu else 4 * run.shape.parameters
     trained = [each for each in run.shape.weights if each.trained]
-    saved = sum(each.numbers * run.how.weight for each in trained) + kept_bytes(
+    saved = sum(each.numbers * run.how.weight for each in trained) + state_bytes(
         run.recipe.step.optimizer, trained, lambda size: size, weight=run.how.weight
     )
     locked = 0
     if run.recipe.step.offload != "none":
-        locked = kept_bytes(run.recipe.step.optimizer, trained, page_locked, weight=run.how.weight)
+        locked = state_bytes(run.recipe.step.optimizer, trained, page_locked, weight=run.how.weight)
     saved = saved if run.recipe.checkpoint.write else 0
     return int(1.5 * GIB) + locked + max(weights, saved)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from trimtab.config.optimizers import AdamW
 from trimtab.fit import constants
 from trimtab.fit.gpus import Gpu
-from trimtab.fit.optimizer_memory import LEAST_NUMBERS, kept_bytes
+from trimtab.fit.optimizer_memory import LEAST_NUMBERS, state_bytes
 from trimtab.fit.plan import Plan, activations_of, all_copies
 from trimtab.fit.planned_run import Run, is_released
 
@@ -69,7 +69,7 @@ def weights_seconds(run: Run, gpu: Gpu) -> float:
 def update_seconds(run: Run, gpu: Gpu) -> float:
     """Of reading and writing states, weights and gradients once."""
     optimizer, trained = run.recipe.step.optimizer, run.trained
-    states = kept_bytes(optimizer, trained, lambda size: size, weight=run.how.weight)
+    states = state_bytes(optimizer, trained, lambda size: size, weight=run.how.weight)
     weights = sum(each.numbers * run.how.weight for each in trained)
     bandwidth = gpu.gigabytes_per_second * 1e9
     if isinstance(optimizer, AdamW) and optimizer.states != "float32":  # the kernel keeps no gradient
@@ -82,7 +82,7 @@ def offloaded_seconds(run: Run) -> float:
     if run.recipe.step.offload == "none":
         return 0.0
     trained = [each for each in run.shape.weights if each.trained]
-    states = kept_bytes(run.recipe.step.optimizer, trained, lambda size: size, weight=run.how.weight)
+    states = state_bytes(run.recipe.step.optimizer, trained, lambda size: size, weight=run.how.weight)
     return states / (constants.HOST_GIGABYTES_PER_SECOND * 1e9)
 
 

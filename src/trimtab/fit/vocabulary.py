@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from trimtab.config.pretrained.place import GGUF, find_pretrained
-from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import (
     ByteLevelBpeTokenizer,
@@ -38,11 +37,8 @@ class Vocabulary:
 
 def vocabulary_of(recipe: Recipe, folder: Path) -> Vocabulary:
     """The ids of both sides; relative paths start from the recipe's folder. InputError where a file is missing."""
-    target = (
-        recipe.model.num_ids
-        if isinstance(recipe.model, PretrainedModel)
-        else num_ids(recipe.data.tokenizer, folder)
-    )
+    pretrained = recipe.model.vocabulary_size
+    target = num_ids(recipe.data.tokenizer, folder) if pretrained is None else pretrained
     own = recipe.data.source_tokenizer
     return Vocabulary(target if own is None else num_ids(own, folder), target)
 

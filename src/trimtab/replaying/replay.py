@@ -46,7 +46,7 @@ from trimtab.tasks.task_of import open_datasets, task_of
 from trimtab.training.example_losses import suspect_examples
 from trimtab.training.first_weights import begin_from_weights, load_frozen_weights
 from trimtab.training.restore import restore
-from trimtab.training.resumed import as_marked_now, without_paths
+from trimtab.training.resumed import migrate_fingerprints, without_paths
 from trimtab.training.trace import trace
 from trimtab.types import TrainState
 
@@ -165,7 +165,7 @@ def _opened(folder: RunFolder, newest: Checkpoint | None, *, device: str | None,
     if newest is not None:
         try:
             check_fingerprints(
-                as_marked_now(newest.fingerprints), marks, may_change=MAY_CHANGE, as_read_now=stored
+                migrate_fingerprints(newest.fingerprints), marks, may_change=MAY_CHANGE, as_read_now=stored
             )
         except InputError as error:
             fix = "put it back: a replay needs the data and the settings that the run was trained with"

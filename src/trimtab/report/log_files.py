@@ -1,6 +1,5 @@
 """Logs of a run read as they grow: each line once, numbers as columns, whatever else lies in the file left out."""
 
-import json
 import math
 import os
 import stat
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+
+from trimtab.checkpoint.journal import record_in
 
 MOST_RECORDS = 20_000
 """Of a log other than the metrics; of a longer one the newest are kept."""
@@ -56,7 +57,7 @@ class LogFile:
                     break
                 self.offset += len(line)
                 self.num_lines += 1
-                record = _record(line) if len(line) < _TORN else None
+                record = record_in(line) if len(line) < _TORN else None
                 if record is not None:
                     yield record
                 elif line.strip():  # a resume ends a torn line with a break, which may leave an empty one
@@ -108,14 +109,6 @@ def open_plain(path: Path) -> BinaryIO | None:
         os.close(descriptor)
         return None
     return open(descriptor, "rb")
-
-
-def _record(line: bytes) -> dict[str, Any] | None:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) else None
 
 
 @dataclass(slots=True)

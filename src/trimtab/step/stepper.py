@@ -93,6 +93,21 @@ class CollectsStatistics(Protocol):
         ...
 
 
+@runtime_checkable
+class HasStatistics(Protocol):
+    """A model that may store such statistics."""
+
+    @property
+    def batch_statistics(self) -> CollectsStatistics | None:
+        """Those that it stores; None where this one stores none."""
+        ...
+
+
+def statistics_of(model: Any) -> CollectsStatistics | None:
+    """The statistics that a model stores; None where it stores none."""
+    return model.batch_statistics if isinstance(model, HasStatistics) else None
+
+
 @dataclass(slots=True)
 class Stepper:
     """Takes the steps of a run, each a function of where the run is."""

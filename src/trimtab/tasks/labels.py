@@ -18,7 +18,8 @@ MOST_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """All labels, sorted; the place of each is its number."""
+    """All labels, sorted; the place of each is its number. The names of a detector's categories have an order of
+    their own."""
 
     names: tuple[str, ...]
 

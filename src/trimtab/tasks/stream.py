@@ -67,6 +67,11 @@ class CutsSteps(ABC):
         """Batches of a whole step."""
         return self.shape.num_batches
 
+    @property
+    def in_order(self) -> bool:
+        """See `Batching.in_order`: every micro-batch uses all weights."""
+        return False
+
     def cut_at(self, window: Any, step: int) -> Sequence[Any]:
         """The global batch of a step in batches, in host memory; they are cut alike in all steps."""
         return self.cut(window)

@@ -17,9 +17,12 @@ from trimtab.config.load import load_recipe
 from trimtab.config.run import Recipe
 from trimtab.data.mixture import Mixture
 from trimtab.data.stages import Stages
+from trimtab.distributed import Ranks
+from trimtab.distributed.placed_ranks import PlacedRanks
 from trimtab.errors import input_error
 from trimtab.finding import Finding
 from trimtab.types import Batch, GlobalBatch, LossOutput
+from trimtab.watch.attention_places import IDS, Vocabulary
 
 Check = Callable[[Any], Iterator[Finding]]
 """Looks at the built parts of a run; see `examples.Checked`."""
@@ -103,6 +106,12 @@ class Batching(Protocol):
         ...
 
     @property
+    def in_order(self) -> bool:
+        """Whether each rank takes the micro-batches of the same places in every step, since those differ in which
+        weights they use, and steps are recorded by them."""
+        ...
+
+    @property
     def resolved(self) -> Mapping[str, Any]:
         """What was chosen of the recipe's `step` where it was left open."""
         ...
@@ -183,6 +192,28 @@ class Exported(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ExportedFolder:
+    """A folder that was written and proven; see `Exported`."""
+
+    folder: Path
+    target: str
+    step: int
+    gate: Any
+    use: str = ""
+    """A command that uses the folder, and what that needs; empty where the target's card says it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        told = {"folder": str(self.folder), "target": self.target, "step": self.step}
+        return {**told, "gate": self.gate.to_dict()}
+
+    def render(self) -> str:
+        """Lines for people."""
+        told = f"{self.folder}: step {self.step} for {self.target}, as exact as the trainer\n{self.gate.render()}"
+        return f"{told}\n{self.use}" if self.use else told
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
     """How the validation sets of a task are scored."""
@@ -216,6 +247,26 @@ def unknown_loss(datasets: Any) -> Untrained:
     """What an untrained model loses follows from the data and is not known beforehand. Any finite loss is within the
     bounds of an infinite one."""
     return Untrained(math.inf, "that of a model that knows nothing")
+
+
+def no_embedding_rows(recipe: Recipe, datasets: Any) -> dict[str, int]:
+    """No input consists of ids of a vocabulary whose rows are watched."""
+    return {}
+
+
+def no_ids(window: Any) -> dict[str, np.ndarray]:
+    """No ids are read."""
+    return {}
+
+
+def ids_as_numbers(recipe: Recipe, datasets: Any) -> Vocabulary:
+    """Ids have no other spelling."""
+    return IDS
+
+
+def same_weights_on_all_ranks(recipe: Recipe, model: Any, ranks: Ranks) -> PlacedRanks | None:
+    """Every rank trains every weight."""
+    return None
 
 
 def no_warm_start(old: Any, datasets: Any, model: Any, *, name: str) -> NoReturn:
@@ -276,6 +327,16 @@ class Task:
     resolve_sizes: Callable[[Recipe, Any], Recipe] = as_written
     """The recipe with the sizes that follow from the opened data."""
     untrained: Callable[[Any], Untrained] = unknown_loss
+    embedding_rows: Callable[[Recipe, Any], dict[str, int]] = no_embedding_rows
+    """`(recipe, datasets)`: rows of the embedding of each side, by its name, of which those that no example reads are
+    counted; `watch.unseen_tokens.BOTH` is the name of a table that both sides read."""
+    ids_read: Callable[[Any], dict[str, np.ndarray]] = no_ids
+    """`(window)`: the ids of a global batch by side, for tasks with `embedding_rows`."""
+    vocabulary: Callable[[Recipe, Any], Vocabulary] = ids_as_numbers
+    """`(recipe, datasets)`: how a look inside the model spells tokens."""
+    placed_ranks: Callable[[Recipe, Any, Ranks], PlacedRanks | None] = same_weights_on_all_ranks
+    """`(recipe, model, ranks)`: ranks of which each trains some of the weights, in place of `ranks`; None where each
+    trains all."""
     take_weights: Callable[..., str] = no_warm_start
     """`(old, datasets, model, *, name)`: puts the weights of what `load_predictor` gave into this model, and says what
     fitted."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -26,21 +26,9 @@ from trimtab.watch.attention import (
     padded,
     share_of_sinks,
 )
-from trimtab.watch.attention_places import named, shares_of_parts, shares_of_tokens
+from trimtab.watch.attention_places import IDS, Vocabulary, named, shares_of_parts, shares_of_tokens
 
 SIDES = ("encoder", "decoder")
-
-
-class Vocabulary(NamedTuple):
-    """How tokens are spelled, and what separates a line from the sentences before it."""
-
-    source: Callable[[int], str] = str
-    target: Callable[[int], str] = str
-    separator: int | None = None
-
-
-IDS = Vocabulary()
-"""Tokens as their ids."""
 MOST_ROWS, MOST_LOGITS = 16, 1 << 20
 """Sentences whose attention is looked at; and the logits of a head, which bound their number where they may be long."""
 

@@ -16,7 +16,7 @@ SEARCH = ("recipe.evaluate.lines", "recipe.evaluate.beam")
 """Which lines are translated, and how: scores of the loss do not depend on them."""
 
 
-def compared_anew(
+def reset_best_if_data_changed(
     recipe: Recipe, state: TrainState, *, before: Mapping[str, str], now: Mapping[str, str]
 ) -> tuple[TrainState, list[Finding]]:
     """The state of a run that resumes, without its best evaluation where later ones cannot be compared with it; and a

@@ -45,23 +45,23 @@ class Findings:
         self.current = [finding for finding in self.current if finding.code not in codes]
 
 
-class HeldFindings:
+class PendingFindings:
     """Keeps findings until there is a listener, and passes them on from then on."""
 
     def __init__(self) -> None:
-        self.held: list[Finding] = []
+        self.pending: list[Finding] = []
         self.listener: Callable[[Finding], None] | None = None
 
     def tell(self, finding: Finding) -> None:
         """Keeps a finding, or passes it on."""
         if self.listener is None:
-            self.held.append(finding)
+            self.pending.append(finding)
         else:
             self.listener(finding)
 
     def pass_on_to(self, listener: Callable[[Finding], None]) -> None:
         """Tells all that were kept, in their order, and later ones at once."""
         self.listener = listener
-        for finding in self.held:
+        for finding in self.pending:
             listener(finding)
-        self.held.clear()
+        self.pending.clear()

@@ -15,8 +15,9 @@ from trimtab.model.experts import expert_loads
 from trimtab.model.mixture_of_depths import depth_loads
 from trimtab.model.positions.combined import faded_weights
 from trimtab.step.learning_rate import LearningRate
-from trimtab.training.activation_statistics import IDS, ActivationStatistics, Vocabulary, watching
+from trimtab.training.activation_statistics import ActivationStatistics, watching
 from trimtab.types import StepReport
+from trimtab.watch.attention_places import IDS, Vocabulary
 from trimtab.watch.clipping import ClipWatch
 from trimtab.watch.data_wait import DataWait
 from trimtab.watch.movement import marks, never_moved, unmoved

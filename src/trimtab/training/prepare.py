@@ -15,7 +15,7 @@ from trimtab.config.run import Recipe
 from trimtab.data.loader import prepare_workers
 from trimtab.device import choose_device, set_arithmetic
 from trimtab.distributed import ONE_RANK, Ranks
-from trimtab.distributed.agree import first_ahead
+from trimtab.distributed.agree import first_rank_first
 from trimtab.errors import InputError, RunFailed, input_error, is_out_of_memory
 from trimtab.progress import Progress
 from trimtab.tasks.task import Datasets
@@ -26,10 +26,10 @@ from trimtab.training.early_checks import (
     check_tokenizers_outside,
     check_trackers,
 )
-from trimtab.training.findings import HeldFindings
+from trimtab.training.findings import PendingFindings
 from trimtab.training.first_weights import begin_from_weights, load_frozen_weights
 from trimtab.training.preflight.memory import model_does_not_fit
-from trimtab.training.resumed import as_marked_now, as_started, without_paths
+from trimtab.training.resumed import migrate_fingerprints, with_chosen_values, without_paths
 from trimtab.training.start_clock import StartClock
 
 
@@ -39,7 +39,7 @@ class Prepared:
 
     run: RunFolder
     store: CheckpointStore
-    held: HeldFindings
+    pending: PendingFindings
     """What the store finds; kept until there is a log."""
     parts: Parts
     checkpoint: Checkpoint | None
@@ -66,7 +66,9 @@ def prepare(
     clock = clock or StartClock()
     # Rank 0 trains the tokenizer and repairs what a killed process left behind, and the others wait for it. Sharded
     # weights must be loaded on all ranks together.
-    opened = first_ahead(ranks, lambda: open_run(run, recipe, reset=reset, progress=progress, clock=clock))
+    opened = first_rank_first(
+        ranks, lambda: open_run(run, recipe, reset=reset, progress=progress, clock=clock)
+    )
     checkpoint, datasets = opened.checkpoint, opened.datasets
     parts = built(opened.recipe, datasets, ranks)
     if checkpoint is None:
@@ -79,7 +81,7 @@ def prepare(
     if checkpoint is not None:
         stored = recipe_fingerprints(without_paths(load_recipe(run.recipe).recipe))
         check_fingerprints(
-            as_marked_now(checkpoint.fingerprints),
+            migrate_fingerprints(checkpoint.fingerprints),
             marks,
             may_change=may_change(reset),
             as_read_now=stored,
@@ -88,7 +90,7 @@ def prepare(
             ),
         )
     resets = reset if checkpoint else ()
-    return Prepared(run, opened.store, opened.held, parts, checkpoint, marks, progress, resets)
+    return Prepared(run, opened.store, opened.pending, parts, checkpoint, marks, progress, resets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ class Opened:
     """What a run reads before its model is built."""
 
     store: CheckpointStore
-    held: HeldFindings
+    pending: PendingFindings
     checkpoint: Checkpoint | None
     recipe: Recipe
     """With what a resumed run keeps from its start."""
@@ -107,12 +109,12 @@ def open_run(
     run: RunFolder, recipe: Recipe, *, reset: Sequence[Reset], progress: Progress, clock: StartClock
 ) -> Opened:
     """Opens the newest checkpoint and the data, and trains the tokenizer where there is none yet."""
-    held = HeldFindings()
+    pending = PendingFindings()
     store = CheckpointStore(
         run.checkpoints,
         keep=recipe.checkpoint.keep,
         settling=recipe.guard.healthy_after if recipe.guard.rewinds else 0,
-        tell=held.tell,
+        tell=pending.tell,
     )
     checkpoint = store.latest()
     if checkpoint is None:
@@ -124,7 +126,7 @@ def open_run(
             # Left by a try that ended early, perhaps of another recipe; it would be taken for this one's.
             shutil.rmtree(run.tokenizer, ignore_errors=True)
     else:
-        recipe = as_started(recipe, run, reset=reset)
+        recipe = with_chosen_values(recipe, run, reset=reset)
         if reset and not recipe.checkpoint.write:
             raise reset_is_not_kept(reset)
     check_metrics(recipe)
@@ -134,7 +136,7 @@ def open_run(
     clock.end("data")
     prepare_workers(recipe.data)
     set_arithmetic(recipe)  # before the model computes anything
-    return Opened(store, held, checkpoint, recipe, datasets)
+    return Opened(store, pending, checkpoint, recipe, datasets)
 
 
 def reset_is_not_kept(reset: Sequence[Reset]) -> InputError:

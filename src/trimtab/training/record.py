@@ -9,16 +9,11 @@ import torch
 from trimtab.build import Parts
 from trimtab.checkpoint.run_folder import RunFolder
 from trimtab.checkpoint.store import CheckpointStore
-from trimtab.config.modular_model import ModularModel
-from trimtab.data.context import context_of
 from trimtab.data.ledger import Ledger
-from trimtab.data.text_global_batch import TextGlobalBatch
-from trimtab.distributed.agree import micro_batches, of_first, on_any
+from trimtab.distributed.agree import any_rank, broadcast_from_first, micro_batches
 from trimtab.finding import Finding
 from trimtab.progress import Progress
 from trimtab.step.clip.protocol import ReportsDetails
-from trimtab.tasks.text.datasets import TextDatasets
-from trimtab.training.activation_statistics import IDS, Vocabulary
 from trimtab.training.checkpointer import Checkpointer
 from trimtab.training.health import HealthCheck
 from trimtab.training.logger import Logger
@@ -27,7 +22,7 @@ from trimtab.training.skips import Skips
 from trimtab.training.step_judge import StepJudge
 from trimtab.training.stopwatch import Stopwatch
 from trimtab.types import Batch, GlobalBatch, SkipReason, StepReport, TrainState
-from trimtab.watch.unseen_tokens import BOTH, UnseenTokens
+from trimtab.watch.unseen_tokens import UnseenTokens
 
 STEPS_PER_FLUSH = 10
 """On a GPU reports stay there for so many steps; each look at them waits for it once."""
@@ -75,8 +70,8 @@ class Recorder:
                 parts.model if parts.sharding is None else parts.sharding.local_view(parts.model),
                 parts.learning_rate,
                 parts.recipe.step.clip,
-                unseen=UnseenTokens(rows_of(parts)),
-                vocabulary=vocabulary_of(parts),
+                unseen=UnseenTokens(parts.task.embedding_rows(parts.recipe, parts.datasets)),
+                vocabulary=parts.task.vocabulary(parts.recipe, parts.datasets),
                 only=None if parts.placed is None else parts.placed.own_names,
             ),
             Quarantine(self.logger.quarantine, parts),
@@ -140,9 +135,9 @@ class Recorder:
     ) -> TrainState:
         """The state after one more step."""
         self.ledger.add(window)
-        if isinstance(window, TextGlobalBatch) and self.health.unseen.seen:
-            self.health.unseen.add("source", window.source.values)
-            self.health.unseen.add("target", window.target.values)
+        if self.health.unseen.seen:
+            for side, ids in self.parts.task.ids_read(window).items():
+                self.health.unseen.add(side, ids)
         position = state.position
         state = replace(
             state,
@@ -150,10 +145,10 @@ class Recorder:
             position=window.position,
             target_tokens=state.target_tokens + window.num_targets,
             tokens=state.tokens + window.num_tokens,
-            seconds=of_first(state.seconds + self.stopwatch.split(), self.ranks),
+            seconds=broadcast_from_first(state.seconds + self.stopwatch.split(), self.ranks),
         )
         self.findings.step = state.step
-        self.told_to_stop = on_any(self.must_stop, self.ranks)
+        self.told_to_stop = any_rank(self.must_stop, self.ranks)
         num_batches, in_use = micro_batches(packs, self.ranks)
         line = {
             "step": state.step,
@@ -179,7 +174,7 @@ class Recorder:
         )
         lap = self.stopwatch.lap(asked=asked)
         self.judge.after_lap(lap, step=state.step, count=len(self.pending))
-        state = replace(state, seconds=of_first(state.seconds + lap.untold, self.ranks))
+        state = replace(state, seconds=broadcast_from_first(state.seconds + lap.untold, self.ranks))
         memory = gpu_memory(self.parts.device)
         rate = sum(each.line["tokens"] for each in self.pending) / max(1e-9, lap.whole)
         for each, of_step in zip(self.pending, numbers, strict=True):
@@ -238,28 +233,6 @@ class Recorder:
         """Waits for a save that is under way, and brings the logs to the disk."""
         self.checkpointer.close()
         self.logger.close()
-
-
-def rows_of(parts: Parts) -> dict[str, int]:
-    """Rows of the embeddings of each side of a task on text; empty for other tasks, and for modular models with a table
-    for each language, since the ids of a batch do not say whose row is read."""
-    model = parts.recipe.model
-    by_language = isinstance(model, ModularModel) and model.embeddings == "language"
-    if by_language or not isinstance(parts.datasets, TextDatasets):
-        return {}
-    tokenizers = parts.datasets.tokenizers
-    if tokenizers.shared:
-        return {BOTH: tokenizers.target.num_ids}
-    return {"source": tokenizers.source.num_ids, "target": tokenizers.target.num_ids}
-
-
-def vocabulary_of(parts: Parts) -> Vocabulary:
-    """How a look inside the model of a task on text spells tokens; ids for other tasks."""
-    if not isinstance(parts.datasets, TextDatasets):
-        return IDS
-    tokenizers, context = parts.datasets.tokenizers, context_of(parts.recipe.data)
-    separator = None if context is None else tokenizers.source.id(context.separator)
-    return Vocabulary(tokenizers.source.piece, tokenizers.target.piece, separator)
 
 
 def gpu_memory(device: torch.device) -> dict[str, int]:

@@ -38,7 +38,7 @@ def without_paths(recipe: Recipe) -> dict[str, Any]:
     return tree
 
 
-def as_marked_now(saved: Mapping[str, str]) -> dict[str, str]:
+def migrate_fingerprints(saved: Mapping[str, str]) -> dict[str, str]:
     """Fingerprints of a checkpoint without the paths of a `dataset` and of a pretrained model that transformers
     computes, which versions before this one counted, so that their runs resume where the folder was moved too."""
     if saved.get("recipe.model.kind") == '"transformers"':
@@ -64,7 +64,7 @@ def current(run: RunFolder, state: TrainState) -> list[Finding]:
     ]
 
 
-def as_started(recipe: Recipe, run: RunFolder, *, reset: Collection[Reset] = ()) -> Recipe:
+def with_chosen_values(recipe: Recipe, run: RunFolder, *, reset: Collection[Reset] = ()) -> Recipe:
     """The recipe with what was chosen when the run began (precision, compile, budgets, warmup), where it leaves them
     open; but for what follows from something that is reset."""
     with reading(run.path):
@@ -113,7 +113,7 @@ def newest_line(run: RunFolder) -> dict[str, Any]:
     return line
 
 
-def forget(run: RunFolder, state: TrainState, *, from_nothing: bool) -> None:
+def truncate_logs(run: RunFolder, state: TrainState, *, from_nothing: bool) -> None:
     """Takes out of the logs what a part of the run wrote that died after this state: it will be written again.
 
     What was seen on a branch that the run has left stays: the steps that damaged it are left out and not taken again.

@@ -5,7 +5,7 @@ from functools import partial
 
 from trimtab.build import Parts
 from trimtab.checkpoint.journal import cut_back
-from trimtab.distributed.agree import first_ahead, on_any
+from trimtab.distributed.agree import any_rank, first_rank_first
 from trimtab.errors import RunFailed
 from trimtab.finding import Finding
 from trimtab.run_findings.steps import NEW_LEVEL_ACCEPTED, REWOUND
@@ -44,7 +44,7 @@ def rollback(parts: Parts, state: TrainState, recorder: Recorder) -> None:
         raise RunFailed(ended(recorder, state, "too many steps were skipped"))
     then, now = look_back(parts, recorder)
     worse = then is None or not now <= WORSE * then.loss
-    if on_any(worse, recorder.ranks) or then is None:
+    if any_rank(worse, recorder.ranks) or then is None:
         raise Spoilt(state, then, now)
     first, last, broken = skips.unsettled
     if not broken:
@@ -76,7 +76,7 @@ def rewind(parts: Parts, spoilt: Spoilt, recorder: Recorder) -> TrainState:
         often = f"it was rewound {gone.config.rewinds} times within {REWIND_WINDOW:,} steps"
         raise RunFailed(ended(recorder, spoilt.state, often if gone.config.rewinds else "guard.rewinds is 0"))
     recorder.checkpointer.collect(raising=False)
-    checkpoint = first_ahead(recorder.ranks, partial(recorder.store.healthy_before, onset - 1))
+    checkpoint = first_rank_first(recorder.ranks, partial(recorder.store.healthy_before, onset - 1))
     since = spoilt.state.origin.get("reset_at", 0)
     if checkpoint is None or checkpoint.step < since:  # those before had other data or settings
         raise RunFailed(ended(recorder, spoilt.state, "there is no healthy checkpoint to go back to"))

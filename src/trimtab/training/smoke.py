@@ -33,7 +33,7 @@ def overfit(recipe: Recipe, *, progress: Progress) -> float:
 
     Raises RunFailed if the loss does not halve. Nothing is written but the cache of the corpora.
     """
-    recipe = small(recipe, most=MOST_TARGETS[choose_device().type])
+    recipe = overfit_recipe(recipe, most=MOST_TARGETS[choose_device().type])
     with tempfile.TemporaryDirectory() as folder:
         datasets = open_datasets(recipe, tokenizer_folder=Path(folder) / "tokenizer", progress=progress)
         parts = build(recipe, datasets)
@@ -80,7 +80,7 @@ def tell(progress: Progress, loss: float, ended: list[float]) -> None:
     progress.step({"step": done, "loss": loss}, share=done / whole, seconds_left=left)
 
 
-def raised(optimizer: Optimizer, *, rate: float) -> LearningRateMultipliers:
+def raise_multipliers(optimizer: Optimizer, *, rate: float) -> LearningRateMultipliers:
     """The multipliers beside this rate, none so low that the rate of its weights is below LEAST_RATE."""
     multipliers = optimizer.learning_rate_multipliers
     least = min(1.0, LEAST_RATE / rate)
@@ -89,7 +89,7 @@ def raised(optimizer: Optimizer, *, rate: float) -> LearningRateMultipliers:
     return multipliers.model_copy(update=update)
 
 
-def small(recipe: Recipe, *, most: int) -> Recipe:
+def overfit_recipe(recipe: Recipe, *, most: int) -> Recipe:
     """The recipe with one window of at most so many targets (more where an example may be longer), no dropout, no
     skipped sub-layers, no smoothing, no compiling."""
     longest = recipe.facts.targets_of_longest(recipe.data.max_tokens)
@@ -98,7 +98,10 @@ def small(recipe: Recipe, *, most: int) -> Recipe:
     chosen["stochastic_depth"] = None
     rate = max(recipe.step.optimizer.learning_rate, LEAST_RATE)
     chosen["optimizer"] = recipe.step.optimizer.model_copy(
-        update={"learning_rate": rate, "learning_rate_multipliers": raised(recipe.step.optimizer, rate=rate)}
+        update={
+            "learning_rate": rate,
+            "learning_rate_multipliers": raise_multipliers(recipe.step.optimizer, rate=rate),
+        }
     )
     return recipe.model_copy(
         update={

@@ -11,7 +11,7 @@ from torch import nn
 from trimtab.build import Parts
 from trimtab.config.run import EvaluateConfig
 from trimtab.distributed import ONE_RANK, Ranks
-from trimtab.distributed.agree import of_first
+from trimtab.distributed.agree import broadcast_from_first
 from trimtab.metrics.catalogue import metric_of
 from trimtab.run_findings.evaluations import EVALUATION_NOT_FINITE
 from trimtab.tasks.task import Moment
@@ -115,7 +115,9 @@ def with_best(
     """
     best = config.best
     name = best.set or next(iter(scores))
-    seen = {key: of_first(scores[name][key], ranks) for key in watched_scores(config, scores[name])}
+    seen = {
+        key: broadcast_from_first(scores[name][key], ranks) for key in watched_scores(config, scores[name])
+    }
     value, loss = seen[best.metric], seen.get("loss", math.nan)
     compared = compared_by(config, name)
     old = state.best if is_compared(state.best, compared) else {}

@@ -23,9 +23,9 @@ from trimtab.progress import Progress
 from trimtab.step.stepper import Stepper
 from trimtab.tasks.task_of import open_datasets, task_of
 from trimtab.training.first_weights import begin_from_weights, load_frozen_weights
-from trimtab.training.preflight.state_backup import backup
+from trimtab.training.preflight.state_backup import backup, tensors_of
 from trimtab.training.restore import restore
-from trimtab.training.resumed import as_marked_now
+from trimtab.training.resumed import migrate_fingerprints
 from trimtab.types import Batch, TrainState
 
 Source = LoadedRecipe | Path | str | Mapping[str, Any]
@@ -72,7 +72,7 @@ class RestorePoint:
     def __init__(self, parts: Tried) -> None:
         self.parts = parts
         stepper = parts.stepper
-        self.weights = backup(weights_of(parts))
+        self.weights = backup(tensors_of(parts.model))
         self.states = backup(stepper.optimizer.state_tensors())
         self.plain = stepper.to_dict()
         self.flags = stepper.loss.truncating, stepper.gate.masked
@@ -85,7 +85,7 @@ class RestorePoint:
     def restore(self) -> None:
         """Everything as it was; may be called any number of times."""
         stepper = self.parts.stepper
-        for name, tensor in weights_of(self.parts).items():
+        for name, tensor in tensors_of(self.parts.model).items():
             tensor.copy_(self.weights[name])
         for name, tensor in stepper.optimizer.state_tensors().items():
             if name in self.states:
@@ -101,11 +101,6 @@ class RestorePoint:
         torch.set_rng_state(self.drawn[0])
         if self.drawn[1] is not None:
             torch.cuda.set_rng_state(self.drawn[1], self.parts.device)
-
-
-def weights_of(parts: Tried) -> dict[str, torch.Tensor]:
-    """Weights and buffers of the model by name."""
-    return dict([*parts.model.named_parameters(), *parts.model.named_buffers()])
 
 
 @contextmanager
@@ -178,7 +173,7 @@ def _for_trials(recipe: Recipe, step: Mapping[str, Any]) -> Recipe:
 
 def _check_data(checkpoint: Checkpoint, datasets: Any) -> None:
     """Raises InputError where data or tokenizer are not those that the run was trained with."""
-    before = as_marked_now(checkpoint.fingerprints)
+    before = migrate_fingerprints(checkpoint.fingerprints)
     changed = [name for name, mark in datasets.fingerprints.items() if before.get(name, mark) != mark]
     if changed:
         raise input_error(

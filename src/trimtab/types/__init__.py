@@ -27,4 +27,5 @@ from trimtab.types.step_report import SkipReason as SkipReason
 from trimtab.types.step_report import StepReport as StepReport
 from trimtab.types.step_report import TrainState as TrainState
 from trimtab.types.tokenizer import Tokenizer as Tokenizer
+from trimtab.types.trainable_model import HasComponents as HasComponents
 from trimtab.types.trainable_model import TrainableModel as TrainableModel

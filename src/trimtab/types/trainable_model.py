@@ -1,7 +1,7 @@
 """What a run needs of the model that it trains, beside what every `nn.Module` has."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -55,4 +55,18 @@ class TrainableModel(Protocol):
 
     def narrowed(self: Own, dtype: torch.dtype) -> Own:
         """The model itself with weights in half precision, for a run in it; what must not be rounded is not."""
+        ...
+
+
+@runtime_checkable
+class HasComponents(Protocol):
+    """A model of components, which a clip can treat separately and ranks can divide."""
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Their names, in a fixed order."""
+        ...
+
+    def component_of(self, name: str) -> str:
+        """The component that a parameter belongs to, by its name in `named_parameters`."""
         ...

@@ -1,6 +1,5 @@
 """The files of a folder in the form of Hugging Face that name ids of a vocabulary, read and written again."""
 
-import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from trimtab.config.pretrained.place import CONFIG
 from trimtab.config.pretrained.shapes import read_settings
 from trimtab.data.input_file import open_input
 from trimtab.errors import InputError, input_error
+from trimtab.export.plain_files import write_object
 from trimtab.vocabulary.change import VocabularyChange
 from trimtab.vocabulary.fast_vocabulary import FastVocabulary
 from trimtab.vocabulary.ids import ids_of, renumbered, resized
@@ -47,11 +47,6 @@ _WEIGHTS = (
 def read_json(path: Path) -> dict[str, Any]:
     """A file of settings, empty where there is none; InputError if it is no JSON object."""
     return read_settings(path) if path.is_file() else {}
-
-
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Writes settings as the libraries do."""
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
 def read_vocabulary(folder: Path, *, rows: int) -> Vocabulary:
@@ -208,16 +203,16 @@ def write_settings(folder: Path, out: Path, change: VocabularyChange, *, rows: i
     """Settings of the model, of generation and of the tokenizer, with new ids and sizes."""
     for name in SETTINGS:
         if told := read_json(folder / name):
-            write_json(
+            write_object(
                 out / name, resized(renumbered(told, change.new_ids.get), old=rows, size=len(change.origins))
             )
     if told := read_json(folder / TOKENIZER_CONFIG):
         if decoder := _decoder(told, folder / TOKENIZER_CONFIG):
             new = {change.new_ids[id]: token for id, token in decoder.items() if id in change.new_ids}
             told["added_tokens_decoder"] = {str(id): new[id] for id in sorted(new)}
-        write_json(out / TOKENIZER_CONFIG, told)
+        write_object(out / TOKENIZER_CONFIG, told)
     if told := _added_words(folder):
-        write_json(
+        write_object(
             out / ADDED, {word: change.new_ids[id] for word, id in told.items() if id in change.new_ids}
         )
 
@@ -230,7 +225,7 @@ def write_old_forms(folder: Path, out: Path, vocabulary: FastVocabulary) -> tupl
         text = "".join(f"{piece}\n" for piece in sorted(pieces, key=pieces.__getitem__))
         (out / "vocab.txt").write_text(text, encoding="utf-8")
     if (folder / "vocab.json").is_file():
-        write_json(out / "vocab.json", model["vocab"] if isinstance(model["vocab"], dict) else pieces)
+        write_object(out / "vocab.json", model["vocab"] if isinstance(model["vocab"], dict) else pieces)
     if (folder / "merges.txt").is_file():
         lines = [each if isinstance(each, str) else " ".join(each) for each in model.get("merges", ())]
         (out / "merges.txt").write_text(

@@ -19,8 +19,6 @@ from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.render import render_recipe
 from trimtab.config.run import Recipe
 from trimtab.config.tokenizer import ByteLevel, SentencePieceTokenizer
-from trimtab.config.transformers_model import TransformersModel
-from trimtab.config.x_transformers_model import XTransformersModel
 from trimtab.data.fast_tokenizer import FastTokenizer, SpecialIds
 from trimtab.data.fitting_vocabulary import resized
 from trimtab.data.pack import assemble
@@ -73,8 +71,8 @@ class RunModel:
                 if adapter
                 else "name another model",
             )
-        if isinstance(recipe.model, TransformersModel | XTransformersModel):
-            is_exported = isinstance(recipe.model, TransformersModel)
+        if recipe.model.library:
+            is_exported = recipe.model.library == "transformers"
             raise input_error(
                 f"{spec}: its vocabulary cannot be changed",
                 got=f"a run with `model.kind: {recipe.model.kind}`, whose tables trimtab does not build",

@@ -1,6 +1,7 @@
 """Where attention goes: to which tokens, and to which part of a text."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int, Int32
@@ -10,6 +11,18 @@ MOST_TOKENS = 8
 """Tokens of each side that are named, those with most attention first."""
 PARTS = 10
 """Parts of equal length that a text is divided into."""
+
+
+class Vocabulary(NamedTuple):
+    """How tokens are spelled, and what separates a line from the sentences before it."""
+
+    source: Callable[[int], str] = str
+    target: Callable[[int], str] = str
+    separator: int | None = None
+
+
+IDS = Vocabulary()
+"""Tokens as their ids."""
 
 
 def shares_of_tokens(

@@ -1,13 +1,12 @@
 from tests.for_each import for_each
-from trimtab.checks.say.pages import all_pages, page_file, page_of, pages_by_name
+from trimtab.checks.say.pages import all_pages, page_file, page_of
 
 
-def test_every_page_is_found_by_code_and_by_name():
+def test_every_page_is_found_by_code():
     codes = [rule.code for rule in all_pages()]
     assert codes == sorted(set(codes))
     for rule in all_pages():
         assert page_of(rule.code) is rule
-        assert pages_by_name()[rule.name] is rule
     assert page_file(page_of("S104")) == "docs/rules/S104.md"
 
 

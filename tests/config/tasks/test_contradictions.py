@@ -5,7 +5,8 @@ from tests.for_each import for_each
 from tests.small_run import small_recipe
 from trimtab.config.load import load_recipe
 from trimtab.config.loss import FeatureMatching
-from trimtab.config.tasks.contradictions import feature_contradictions
+from trimtab.config.task_facts import init_recipe
+from trimtab.config.tasks.contradictions import NO_TERMS, feature_contradictions, loss_contradictions
 from trimtab.errors import InputError
 
 CLASSIFIES = {
@@ -55,6 +56,23 @@ def test_the_task_that_takes_the_kind_of_model_is_named():
 def test_a_model_without_a_kind_is_that_of_the_task():
     assert load(TEXT, model="{preset: tiny}").recipe.model.kind == "decoder"
     assert load(TRANSLATION, model="{preset: tiny}").recipe.model.kind == "encoder_decoder"
+
+
+NO_CROSS_ENTROPY = [("diffusion", {}), ("detection", {}), ("recognition", {"head": "ctc"})]
+
+
+@pytest.mark.parametrize(("task", "model"), NO_CROSS_ENTROPY)
+def test_a_task_with_another_loss_refuses_each_term_of_the_cross_entropy(tmp_path, task, model):
+    """A term that is new is among them, unless another check names it."""
+    (tmp_path / "recipe.yaml").write_text(init_recipe(task), encoding="utf-8")
+    recipe = load_recipe(tmp_path / "recipe.yaml").recipe
+    model = recipe.model.model_copy(update=model)
+    given = {name: True for name in type(recipe.loss).model_fields if name not in NO_TERMS}
+    assert given.keys() >= {"label_smoothing", "z_loss", "truncate"}
+    loss = recipe.loss.model_copy(update=given)
+    found = [*loss_contradictions(recipe.model_copy(update={"model": model, "loss": loss}))]
+    assert [each.path for each in found] == [f"loss.{name}" for name in given]
+    assert all("cross-entropy" in each.what and each.fix for each in found)
 
 
 def test_a_task_without_a_vector_for_each_target_is_refused(tmp_path):

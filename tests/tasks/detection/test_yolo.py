@@ -27,7 +27,6 @@ def test_data_yaml_names_images_and_categories(folder):
     boxes, kinds = found.of(0)
     assert boxes[0].tolist() == pytest.approx([0.25, 0.3, 0.75, 0.7])
     assert kinds.tolist() == [1, 0]
-    assert found.without_boxes == 1
     assert len(read_yolo(folder, "val")) == 2
 
 

@@ -18,7 +18,9 @@ from trimtab.config.modular_model import ModularModel
 from trimtab.errors import InputError
 from trimtab.exporting import export_model
 from trimtab.inference.load import load_model, load_modular
+from trimtab.tasks.task_of import task_of
 from trimtab.tasks.translation.modular_task import covering
+from trimtab.watch.unseen_tokens import BOTH
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +32,14 @@ def modular_run(own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     recipe = modular_recipe(folder, **changes)
     with model_unchecked():
         return train(recipe, out=folder / "run").run
+
+
+def test_tables_of_single_languages_have_no_unseen_tokens(tmp_path: Path) -> None:
+    recipe, sources = modular_sources(tmp_path)
+    for embeddings, sides in (("shared", {BOTH}), ("language", set())):
+        model = ModularModel(**MODEL, embeddings=embeddings)
+        changed = recipe.model_copy(update={"model": model})
+        assert task_of(changed).embedding_rows(changed, sources).keys() == sides
 
 
 @pytest.mark.slow

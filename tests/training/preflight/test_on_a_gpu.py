@@ -65,7 +65,7 @@ def test_weights_are_put_back_bit_for_bit_with_capacity_for_copies_and_without(p
     parts = parts_with(step={"compile": "off", "precision": "auto"})
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 2**60))
     before = {name: each.clone() for name, each in parts.model.state_dict().items()}
-    copies = backup(tensors_of(parts))
+    copies = backup(tensors_of(parts.model))
     assert {each.device.type for each in copies.values()} == {"cuda" if free else "cpu"}
     for check in THAT_PUT_BACK:
         assert [str(each) for each in every_check.run_check(check, parts)] == []

@@ -25,7 +25,7 @@ def test_copies_stay_what_they_are_whatever_becomes_of_the_originals():
 
 
 def test_weights_and_tables_of_a_model_are_kept_under_their_names(parts):
-    names = backup(tensors_of(parts)).keys()
+    names = backup(tensors_of(parts.model)).keys()
     assert {"embedding.weight", "target_positions.sines"} < names
     assert len(names) == len([*parts.model.parameters(), *parts.model.buffers()])
 

@@ -53,7 +53,11 @@ def check(run: Description) -> Iterator[Diagnosis]:
     ]
     for one in chains:
         for other in chains:
-            if _are_a_pair(one.value.label, other.value.label) and _is_written(one.value) and _is_written(other.value):
+            if (
+                _are_a_pair(one.value.label, other.value.label)
+                and _is_written(one.value)
+                and _is_written(other.value)
+            ):
                 first, second = _normalises(one.value), _normalises(other.value)
                 if first != second:
                     with_it, without = (one, other) if first else (other, one)

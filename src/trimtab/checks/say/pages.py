@@ -15,13 +15,6 @@ def all_pages() -> tuple[Rule, ...]:
     return tuple(sorted((*(rule for rule, _ in all_rules()), *PAGES), key=lambda rule: rule.code))
 
 
-@cache
-def pages_by_name() -> dict[str, Rule]:
-    """Code, name and aliases, in lower case; a code or a name goes before an alias."""
-    named = {alias.lower(): rule for rule in all_pages() for alias in rule.aliases}
-    return named | {name.lower(): rule for rule in all_pages() for name in (rule.code, rule.name)}
-
-
 def page_of(code: str) -> Rule:
     """The page of a code that a finding carries."""
     own = next((rule for rule in PAGES if rule.code == code), None)

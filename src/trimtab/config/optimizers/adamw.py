@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, model_validator
 
 from trimtab.config.optimizers.multipliers import LearningRateMultipliers
-from trimtab.config.optimizers.optimizer_settings import OptimizerSettings
+from trimtab.config.optimizers.optimizer_settings import OptimizerSettings, check_betas
 
 
 class AdamW(OptimizerSettings):
@@ -39,8 +39,7 @@ class AdamW(OptimizerSettings):
 
     @model_validator(mode="after")
     def _betas_below_one(self) -> "AdamW":
-        if not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"betas: got {list(self.betas)}; each is at least 0 and below 1")
+        check_betas(self.betas, may_be_zero=True)
         return self
 
 

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, model_validator
 
 from trimtab.config.optimizers.multipliers import LearningRateMultipliers
-from trimtab.config.optimizers.optimizer_settings import OptimizerSettings
+from trimtab.config.optimizers.optimizer_settings import OptimizerSettings, check_betas
 
 
 class AdEMAMix(OptimizerSettings):
@@ -38,6 +38,5 @@ class AdEMAMix(OptimizerSettings):
 
     @model_validator(mode="after")
     def _betas_between_zero_and_one(self) -> "AdEMAMix":
-        if not all(0 < beta < 1 for beta in self.betas):
-            raise ValueError(f"betas: got {list(self.betas)}; each is above 0 and below 1")
+        check_betas(self.betas, may_be_zero=False)
         return self

@@ -1,8 +1,16 @@
 """What every kind of optimizer says of itself, and its settings that all kinds have."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from trimtab.config.settings import Settings
+
+
+def check_betas(betas: Sequence[float], *, may_be_zero: bool) -> None:
+    """Raises ValueError for a decay that is not below 1, or below 0, or 0 where it may not be."""
+    if not all(0 <= beta < 1 and (may_be_zero or beta > 0) for beta in betas):
+        lowest = "at least" if may_be_zero else "above"
+        raise ValueError(f"betas: got {list(betas)}; each is {lowest} 0 and below 1")
 
 
 class OptimizerSettings(Settings):

@@ -15,6 +15,8 @@ from trimtab.metrics.catalogue import metric_of, metrics_in
 
 VECTOR_TASKS = ("translation", "language_model", "image_classification")
 """Whose models give one vector for each target, as `loss.feature_matching` needs them."""
+NO_TERMS = ("kind", "guided_alignment", "feature_matching", "boxes")
+"""Keys of the loss that are no terms of the cross-entropy, or are checked for all tasks by themselves."""
 
 
 def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
@@ -22,6 +24,7 @@ def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     yield from _model_kind(recipe)
     yield from _metrics(recipe)
     yield from alignment_contradictions(recipe)
+    yield from loss_contradictions(recipe)
     yield from feature_contradictions(recipe)
     yield from factor_contradictions(recipe)
     yield from modular_contradictions(recipe)
@@ -30,6 +33,22 @@ def task_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     if not recipe.facts.finds_boxes:
         yield from box_contradictions(recipe)
     yield from recipe.facts.contradictions(recipe)
+
+
+def loss_contradictions(recipe: Recipe) -> Iterator[Complaint]:
+    """Terms of the cross-entropy for a task that has another loss."""
+    other = recipe.facts.other_loss(recipe)
+    if other is None:
+        return
+    for key in type(recipe.loss).model_fields:
+        value = getattr(recipe.loss, key)
+        if value and key not in NO_TERMS:
+            yield Complaint(
+                path=f"loss.{key}",
+                what=other.without_terms,
+                got=f"{value if isinstance(value, float) else key}, with task {recipe.task}",
+                fix=other.fix,
+            )
 
 
 def feature_contradictions(recipe: Recipe) -> Iterator[Complaint]:

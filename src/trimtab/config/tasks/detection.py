@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from trimtab.config.complaint import Complaint
 from trimtab.config.corpora import TrainCorpus, ValidFiles
 from trimtab.config.detector_model import DetectorModel
-from trimtab.config.task_record import TaskFacts
+from trimtab.config.task_record import OtherLoss, TaskFacts
 
 if TYPE_CHECKING:
     from trimtab.config.run import Recipe
@@ -88,20 +88,13 @@ def _boxes_alone(recipe: "Recipe") -> Iterator[Complaint]:
         )
 
 
+def other_loss(recipe: "Recipe") -> OtherLoss:
+    """See `TaskFacts.other_loss`."""
+    return OtherLoss("a term of the cross-entropy, which a detector does not have")
+
+
 def _loss(recipe: "Recipe") -> Iterator[Complaint]:
     loss, model = recipe.loss, recipe.model
-    off = {
-        "label_smoothing": loss.label_smoothing, "z_loss": loss.z_loss, "truncate": loss.truncate,
-        "guided_alignment": loss.guided_alignment,
-    }  # fmt: skip
-    for key, value in off.items():
-        if value:
-            yield Complaint(
-                path=f"loss.{key}",
-                what="a term of the cross-entropy, which a detector does not have",
-                got=str(value) if isinstance(value, float) else "given",
-                fix="remove it",
-            )
     softmax = loss.boxes is not None and loss.boxes.classification == "softmax"
     if softmax and getattr(model, "architecture", "detr") != "detr":
         yield Complaint(
@@ -217,4 +210,5 @@ FACTS = TaskFacts(
         ("evaluate.best.metric", "ap"),
     ),
     contradictions=detection_contradictions,
+    other_loss=other_loss,
 )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from trimtab.config.complaint import Complaint
 from trimtab.config.diffusion_model import DiffusionModel
-from trimtab.config.task_record import TaskFacts
+from trimtab.config.task_record import OtherLoss, TaskFacts
 from trimtab.config.tasks.squares import square_contradictions
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def diffusion_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Corpora, a tokenizer, transforms or terms of the loss that are for another task, and sizes that do not fit."""
-    for check in (square_contradictions, _images, _guidance, _loss, _export):
+    for check in (square_contradictions, _images, _guidance, _export):
         yield from check(recipe)
 
 
@@ -53,22 +53,12 @@ def _guidance(recipe: "Recipe") -> Iterator[Complaint]:
         )
 
 
-def _loss(recipe: "Recipe") -> Iterator[Complaint]:
-    loss = recipe.loss
-    terms = {
-        "label_smoothing": loss.label_smoothing,
-        "z_loss": loss.z_loss,
-        "truncate": loss.truncate,
-        "guided_alignment": loss.guided_alignment,
-    }
-    for key, value in terms.items():
-        if value:
-            yield Complaint(
-                path=f"loss.{key}",
-                what="a term of the cross-entropy; the loss of diffusion is a squared error",
-                got=f"{value if isinstance(value, float) else key}, with task diffusion",
-                fix="remove it; `model.prediction` and `model.weighting` say what the error is of and how it counts",
-            )
+def other_loss(recipe: "Recipe") -> OtherLoss:
+    """See `TaskFacts.other_loss`."""
+    return OtherLoss(
+        "a term of the cross-entropy; the loss of diffusion is a squared error",
+        "remove it; `model.prediction` and `model.weighting` say what the error is of and how it counts",
+    )
 
 
 def _export(recipe: "Recipe") -> Iterator[Complaint]:
@@ -115,4 +105,5 @@ FACTS = TaskFacts(
         ("evaluate.best.metric", "loss"),
     ),
     contradictions=diffusion_contradictions,
+    other_loss=other_loss,
 )

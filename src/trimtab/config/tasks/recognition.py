@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from trimtab.config.complaint import Complaint
 from trimtab.config.corpora import TrainCorpus, ValidFiles
-from trimtab.config.task_record import TaskFacts
+from trimtab.config.task_record import OtherLoss, TaskFacts
 from trimtab.config.vision_model import VisionModel
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def recognition_contradictions(recipe: "Recipe") -> Iterator[Complaint]:
     """Corpora, a tokenizer or transforms that are for another task, and patches that do not fit the images."""
     for path, files in recipe.data.files_by_key.items():
         yield from _of_corpus(path, files)
-    for check in (_texts_alone, _patches, _of_pretrained, _loss, _step, _export):
+    for check in (_texts_alone, _patches, _of_pretrained, _step, _export):
         yield from check(recipe)
 
 
@@ -186,19 +186,13 @@ def _of_pretrained(recipe: "Recipe") -> Iterator[Complaint]:
         )
 
 
-def _loss(recipe: "Recipe") -> Iterator[Complaint]:
-    model, loss = recipe.model, recipe.loss
-    if not isinstance(model, VisionModel) or model.head != "ctc":
-        return
-    off = {"label_smoothing": loss.label_smoothing, "z_loss": loss.z_loss, "truncate": loss.truncate}
-    for key, value in off.items():
-        if value:
-            yield Complaint(
-                path=f"loss.{key}",
-                what="a term of the cross-entropy, which CTC does not have",
-                got=f"{value}, with `model.head: ctc`",
-                fix="remove it, or set `model.head: both`",
-            )
+def other_loss(recipe: "Recipe") -> OtherLoss | None:
+    """See `TaskFacts.other_loss`: a head that is CTC alone."""
+    if not isinstance(recipe.model, VisionModel) or recipe.model.head != "ctc":
+        return None
+    return OtherLoss(
+        "a term of the cross-entropy, which CTC does not have", "remove it, or set `model.head: both`"
+    )
 
 
 def _step(recipe: "Recipe") -> Iterator[Complaint]:
@@ -208,13 +202,6 @@ def _step(recipe: "Recipe") -> Iterator[Complaint]:
             what="steps over images have no fixed shape, so that they cannot be recorded",
             got=f"{recipe.step.cuda_graph}, with task recognition",
             allowed="off, the default",
-            fix="remove it",
-        )
-    if recipe.loss.guided_alignment is not None:
-        yield Complaint(
-            path="loss.guided_alignment",
-            what="images have no words to align",
-            got="guided_alignment, with task recognition",
             fix="remove it",
         )
 
@@ -256,4 +243,5 @@ FACTS = TaskFacts(
         ("evaluate.best.metric", "cer"),
     ),
     contradictions=recognition_contradictions,
+    other_loss=other_loss,
 )

@@ -4,12 +4,12 @@
 15,000. The proof of an export compares real lines.)
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from trimtab.export.hf.sentencepiece_spec import PieceSpec, SentencePieceSpec
+from trimtab.export.plain_files import write_object
 from trimtab.types import Tokenizer
 
 SPACE = "▁"
@@ -47,8 +47,7 @@ def write_fast_tokenizer(
         "clean_up_tokenization_spaces": False,
         "model_input_names": ["input_ids", "attention_mask"],
     }
-    text = json.dumps(settings, ensure_ascii=False, indent=2) + "\n"
-    (folder / "tokenizer_config.json").write_text(text, encoding="utf-8")
+    write_object(folder / "tokenizer_config.json", settings)
 
 
 def of_sentencepiece(spec: SentencePieceSpec, *, unknown: int) -> Any:

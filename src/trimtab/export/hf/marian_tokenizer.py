@@ -4,13 +4,12 @@
 equally likely it takes the other one.)
 """
 
-import json
 from pathlib import Path
-from typing import Any
 
 from trimtab.data.fast_tokenizer import FastTokenizer
 from trimtab.data.sentencepiece_model import SentencePiece
 from trimtab.data.tokenizers import Tokenizers
+from trimtab.export.plain_files import write_object
 from trimtab.export.tokenizer_files import write_models
 
 
@@ -21,10 +20,10 @@ def write_tokenizer(tokenizers: Tokenizers, folder: Path, *, max_tokens: int) ->
     if isinstance(source, FastTokenizer):
         _write_fast(source, folder, max_tokens=max_tokens)
         return
-    _write(folder / "vocab.json", _ids(source))
+    write_object(folder / "vocab.json", _ids(source))
     if not tokenizers.shared:
-        _write(folder / "target_vocab.json", _ids(target))
-    _write(
+        write_object(folder / "target_vocab.json", _ids(target))
+    write_object(
         folder / "tokenizer_config.json",
         {
             "tokenizer_class": "MarianTokenizer",
@@ -45,7 +44,7 @@ def write_tokenizer(tokenizers: Tokenizers, folder: Path, *, max_tokens: int) ->
 
 def _write_fast(tokenizer: FastTokenizer, folder: Path, *, max_tokens: int) -> None:
     """Settings of a byte-level vocabulary, whose file is the library's own."""
-    _write(
+    write_object(
         folder / "tokenizer_config.json",
         {
             "tokenizer_class": "PreTrainedTokenizerFast",
@@ -65,7 +64,3 @@ def _write_fast(tokenizer: FastTokenizer, folder: Path, *, max_tokens: int) -> N
 
 def _ids(tokenizer: SentencePiece) -> dict[str, int]:
     return {tokenizer.piece(id): id for id in range(tokenizer.num_ids)}
-
-
-def _write(path: Path, content: Any) -> None:
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")

@@ -25,7 +25,7 @@ from trimtab.export.hf.library import GENERATION, WEIGHTS, open_tokenizer, quiet
 from trimtab.export.hf.marian_engine import HuggingFaceModel
 from trimtab.export.hf.marian_opened import OpenedHuggingFace
 from trimtab.export.hf.marian_settings import search
-from trimtab.export.plain_files import read_object
+from trimtab.export.plain_files import read_object, write_object
 from trimtab.export.target import Trained
 from trimtab.model.module.network import state_without_doubles
 from trimtab.model.module.seq2seq import Seq2SeqModule
@@ -183,8 +183,3 @@ def reads_prefix(trained: Trained) -> Sequence[str]:
     """What a user has to write before each line."""
     prefix = trained.tokenizers.source.frame.prefix.strip()
     return (prefix,) if prefix else ()
-
-
-def write_object(path: Path, content: Any) -> None:
-    """Writes plain data as JSON."""
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")

@@ -16,8 +16,9 @@ from trimtab.errors import Problem
 from trimtab.export.hf.library import GENERATION
 from trimtab.export.hf.llama_engine import LlamaModel
 from trimtab.export.hf.llama_shape import generation
-from trimtab.export.hf.module import OF_FILES, write_network, write_object
+from trimtab.export.hf.module import OF_FILES, write_network
 from trimtab.export.hf.pretrained_tokenizer import write_pretrained_tokenizer
+from trimtab.export.plain_files import write_object
 from trimtab.export.target import Trained
 from trimtab.model.module.causal import CausalModule
 from trimtab.model.module.network import family_of_model

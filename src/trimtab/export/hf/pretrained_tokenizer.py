@@ -1,10 +1,10 @@
 """The tokenizer of a pretrained model beside its weights again: the very file that it came with."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from trimtab.data.fast_tokenizer import FastTokenizer
+from trimtab.export.plain_files import write_object
 from trimtab.export.tokenizer_files import FAST
 
 TEMPLATE = "chat_template.jinja"
@@ -23,7 +23,6 @@ def write_pretrained_tokenizer(tokenizer: FastTokenizer, folder: Path, *, window
         "clean_up_tokenization_spaces": False,
         "model_input_names": ["input_ids", "attention_mask"],
     }
-    text = json.dumps(settings, ensure_ascii=False, indent=2) + "\n"
-    (folder / "tokenizer_config.json").write_text(text, encoding="utf-8")
+    write_object(folder / "tokenizer_config.json", settings)
     if tokenizer.template:
         (folder / TEMPLATE).write_text(tokenizer.template, encoding="utf-8")

@@ -1,6 +1,5 @@
 """The graphs and weights of an export as files, with the first set of operators that computes what the trainer does."""
 
-import json
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +17,7 @@ from trimtab.export.onnx.files import DECODER, ENCODER, OPSETS, SETTINGS, WEIGHT
 from trimtab.export.onnx.nodes import Nodes
 from trimtab.export.onnx.rounded import Rounding
 from trimtab.export.onnx.store import Store
+from trimtab.export.plain_files import write_object
 from trimtab.export.target import Trained, translator_of
 from trimtab.export.trainer import token_log_probabilities
 from trimtab.types import Ragged
@@ -77,8 +77,7 @@ def write_at(trained: Trained, folder: Path, *, opset: int, kind: str = "float32
         "tags": list(trained.tokenizers.source.symbols),
         "max_tokens": trained.recipe.data.max_tokens,
     }
-    text = json.dumps(settings, ensure_ascii=False, indent=2) + "\n"
-    (folder / SETTINGS).write_text(text, encoding="utf-8")
+    write_object(folder / SETTINGS, settings)
 
 
 @torch.inference_mode()

@@ -19,10 +19,9 @@ from trimtab.export.hf.module import (
     OpenedModule,
     copy_kept_files,
     write_languages,
-    write_object,
     write_search,
 )
-from trimtab.export.plain_files import read_object
+from trimtab.export.plain_files import read_object, write_object
 from trimtab.export.target import TargetCard, Trained
 from trimtab.model.module.module_model import PREFIX, ModuleModel
 from trimtab.model.module.seq2seq import Seq2SeqModule

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from trimtab.config.positions import Stretch
+from trimtab.config.positions import ScaledRope
 from trimtab.model.positions.kind import Positions, RotaryCosSin
 
 
@@ -22,7 +22,7 @@ class RotaryPositions(Positions):
         num_positions: int,
         size: int,
         theta: float,
-        scaling: Stretch | None = None,
+        scaling: ScaledRope | None = None,
         values: bool = False,
     ) -> None:
         """`size` is that of a head; `values` rotates values too; see `config.positions.Rotary` for the others."""
@@ -47,17 +47,17 @@ class RotaryPositions(Positions):
 
 
 def rotary_table(
-    positions: int, size: int, *, theta: float, scaling: Stretch | None = None
+    positions: int, size: int, *, theta: float, scaling: ScaledRope | None = None
 ) -> Float[Tensor, "positions size"]:
     """Cosines in the first half of each row, sines in the second."""
     rates = torch.exp(torch.arange(0, size, 2, dtype=torch.float32) * (-math.log(theta) / size))
     if scaling is not None:
-        rates = stretched(rates, scaling)
+        rates = scaled_rates(rates, scaling)
     angles = torch.arange(positions)[:, None] * rates
     return torch.cat([angles.cos(), angles.sin()], dim=1)
 
 
-def stretched(rates: Float[Tensor, "half"], scaling: Stretch) -> Float[Tensor, "half"]:
+def scaled_rates(rates: Float[Tensor, "half"], scaling: ScaledRope) -> Float[Tensor, "half"]:
     """Radians a token, slower where wavelengths are long. Source: Llama 3.1, `_compute_llama3_parameters` of
     transformers."""
     turns = scaling.original_positions * rates / (2 * math.pi)  # in the longest text before the stretching

@@ -32,6 +32,7 @@ from trimtab.model.lora import merged_copy
 from trimtab.model.module.classifier import ModuleClassifier
 from trimtab.tasks.classification.classifier import OF_EXPORT, Classifier, load_classifier
 from trimtab.tasks.labels import LABELS_FILE
+from trimtab.tasks.task import ExportedFolder
 
 TEXTS, BOUND = 200, 1e-5
 """Texts of the proof, and by how much a probability may differ."""
@@ -64,27 +65,9 @@ class LabelGate:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class LabelExport:
-    """A folder that was written."""
-
-    folder: Path
-    target: str
-    step: int
-    gate: LabelGate
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {**asdict(self), "folder": str(self.folder), "gate": self.gate.to_dict()}
-
-    def render(self) -> str:
-        """Lines for people."""
-        return f"{self.folder}: step {self.step} for {self.target}, as exact as the trainer\n{self.gate.render()}"
-
-
 def export_classifier(
     run: Path | str, target: Target, out: Path, *, given: GivenText, quantized: Quantized
-) -> LabelExport:
+) -> ExportedFolder:
     """See `Task.export`: probabilities must be within 1e-5 of the trainer's on texts of the run's own sets. Only
     classifiers with a pretrained encoder have a class in transformers, which `hf` writes, an adapter merged; `peft`
     writes the adapter and the head alone."""
@@ -125,7 +108,7 @@ def export_classifier(
             raise RunFailed(f"the export differs from the trainer; nothing was written\n{gate.render()}")
         text = json.dumps(gate.to_dict(), indent=2) + "\n"
         (draft / "gate.json").write_text(text, encoding="utf-8")
-    return LabelExport(out, target.name, checkpoint.step, gate)
+    return ExportedFolder(out, target.name, checkpoint.step, gate)
 
 
 def write_whole(

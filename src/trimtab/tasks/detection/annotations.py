@@ -82,11 +82,6 @@ class Annotations:
         own = slice(self.offsets[number], self.offsets[number + 1])
         return self.boxes[own], self.categories[own]
 
-    @property
-    def without_boxes(self) -> int:
-        """How many images have none."""
-        return int((np.diff(self.offsets) == 0).sum())
-
 
 @dataclass(slots=True)
 class Collected:

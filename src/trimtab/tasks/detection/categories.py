@@ -1,6 +1,5 @@
 """The categories of a run: read from its training data once, then kept in its folder."""
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,35 +8,21 @@ from pathlib import Path
 from trimtab.checkpoint.durable import replace_file
 from trimtab.errors import input_error, reading
 from trimtab.tasks.detection.annotations import Annotations
+from trimtab.tasks.labels import Labels
 
 CATEGORIES_FILE = "categories.json"
-SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Categories:
+class Categories(Labels):
     """All categories; the place of each is its number for the model."""
 
-    names: tuple[str, ...]
     ids: tuple[int, ...]
     """What the first training list calls each, which results in COCO's form use."""
 
-    def __len__(self) -> int:
-        return len(self.names)
-
-    @property
-    def fingerprint(self) -> str:
-        """sha256 of the names in their order: weights mean nothing with other ones."""
-        return hashlib.sha256(json.dumps(self.names).encode()).hexdigest()
-
-    def shown(self) -> str:
-        """The first few in words."""
-        more = f" and {len(self.names) - SHOWN:,} more" if len(self.names) > SHOWN else ""
-        return ", ".join(self.names[:SHOWN]) + more
-
     def numbers_of(self, names: Sequence[str]) -> list[int]:
         """The number of each of these; -1 for one that is not among them."""
-        known = {name: number for number, name in enumerate(self.names)}
+        known = self.numbers
         return [known.get(name, -1) for name in names]
 
 

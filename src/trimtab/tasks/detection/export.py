@@ -25,6 +25,7 @@ from trimtab.tasks.detection.letterbox import FILL, Letterbox
 from trimtab.tasks.detection.model import Detector
 from trimtab.tasks.detection.sources import corpus_of, read_annotations
 from trimtab.tasks.images.pixels import BadImage
+from trimtab.tasks.task import ExportedFolder
 
 GRAPH, SETTINGS = "model.onnx", "detector.json"
 OPSET = 17
@@ -78,27 +79,9 @@ class BoxGate:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class BoxExport:
-    """A folder that was written."""
-
-    folder: Path
-    target: str
-    step: int
-    gate: BoxGate
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {**asdict(self), "folder": str(self.folder), "gate": self.gate.to_dict()}
-
-    def render(self) -> str:
-        """Lines for people."""
-        return f"{self.folder}: step {self.step} for {self.target}, as exact as the trainer\n{self.gate.render()}"
-
-
 def export_detector(
     run: Path | str, target: Target, out: Path, *, given: GivenText, quantized: Quantized
-) -> BoxExport:
+) -> ExportedFolder:
     """See `Task.export`: only `onnx`; scores and boxes must be within 1e-4 of the trainer's on images of the run's own
     sets."""
     if target.name != "onnx":
@@ -136,7 +119,7 @@ def export_detector(
                 "After few steps, proposals score nearly alike, so that rounding selects others: train longer"
             )
         (draft / "gate.json").write_text(json.dumps(gate.to_dict(), indent=2) + "\n", encoding="utf-8")
-    return BoxExport(out, target.name, detector.checkpoint.step, gate)
+    return ExportedFolder(out, target.name, detector.checkpoint.step, gate)
 
 
 def write_graph(detector: TrainedDetector, pixels: np.ndarray, path: Path) -> None:

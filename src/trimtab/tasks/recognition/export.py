@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -31,6 +31,7 @@ from trimtab.tasks.recognition.charset import SPECIAL, Charset
 from trimtab.tasks.recognition.model import ImageStream, LineReader
 from trimtab.tasks.recognition.onnx_graph import image_graph
 from trimtab.tasks.recognition.recognizer import Recognizer, load_recognizer
+from trimtab.tasks.task import ExportedFolder
 from trimtab.types import Ragged
 
 WEIGHTS, ENCODER, DECODER = "model.onnx.data", "encoder.onnx", "decoder.onnx"
@@ -73,34 +74,9 @@ class LineGate:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class LineExport:
-    """A folder that was written."""
-
-    folder: Path
-    target: str
-    step: int
-    gate: LineGate
-    usage: str
-    """How it is used, in one line."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        told = {**asdict(self), "folder": str(self.folder), "gate": self.gate.to_dict()}
-        del told["usage"]
-        return told
-
-    def render(self) -> str:
-        """Lines for people."""
-        return (
-            f"{self.folder}: step {self.step} for {self.target}, as exact as the trainer\n{self.gate.render()}\n"
-            f"{self.usage}"
-        )
-
-
 def export_recognizer(
     run: Path | str, target: Target, out: Path, *, given: GivenText, quantized: Quantized
-) -> LineExport:
+) -> ExportedFolder:
     """See `Task.export`, for all but pretrained recognizers: only `onnx`; log-probabilities must be within 1e-4 of the
     trainer's, and texts the same, on images of the run's own sets."""
     if target.name != "onnx":
@@ -126,8 +102,8 @@ def export_recognizer(
         if not gate.passed:
             raise RunFailed(f"the export differs from the trainer; nothing was written\n{gate.render()}")
         (draft / "gate.json").write_text(json.dumps(gate.to_dict(), indent=2) + "\n", encoding="utf-8")
-    usage = f"python {out / READER} IMAGE ... reads images with onnxruntime, numpy and Pillow alone"
-    return LineExport(out, target.name, recognizer.checkpoint.step, gate, usage)
+    use = f"python {out / READER} IMAGE ... reads images with onnxruntime, numpy and Pillow alone"
+    return ExportedFolder(out, target.name, recognizer.checkpoint.step, gate, use)
 
 
 def write_graphs(recognizer: Recognizer, folder: Path) -> None:

@@ -19,14 +19,15 @@ from trimtab.export.hf.module import copy_kept_files, write_config, write_networ
 from trimtab.export.quantized import Quantized
 from trimtab.export.target import Target
 from trimtab.export.write_export import GivenText
-from trimtab.tasks.recognition.export import LineExport, LineGate, by_trainer, export_recognizer, images_of
+from trimtab.tasks.recognition.export import LineGate, by_trainer, export_recognizer, images_of
 from trimtab.tasks.recognition.recognizer import Recognizer, load_recognizer
 from trimtab.tasks.recognition.trocr import PretrainedReader, keep_positions
+from trimtab.tasks.task import ExportedFolder
 
 
 def export_reader(
     run: Path | str, target: Target, out: Path, *, given: GivenText, quantized: Quantized
-) -> LineExport:
+) -> ExportedFolder:
     """See `Task.export`. A pretrained recognizer is written as a folder of transformers by `hf` alone, and proven as
     `export_recognizer` proves graphs, which writes all others."""
     recognizer = load_recognizer(run, device="cpu")
@@ -55,7 +56,7 @@ def export_reader(
             raise RunFailed(f"the export differs from the trainer; nothing was written\n{gate.render()}")
         (draft / "gate.json").write_text(json.dumps(gate.to_dict(), indent=2) + "\n", encoding="utf-8")
     usage = "VisionEncoderDecoderModel.from_pretrained and TrOCRProcessor.from_pretrained open it"
-    return LineExport(out, target.name, checkpoint.step, gate, usage)
+    return ExportedFolder(out, target.name, checkpoint.step, gate, usage)
 
 
 def write_folder(recognizer: Recognizer, model: PretrainedReader, folder: Path) -> None:

@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from trimtab.config.run import Recipe
+from trimtab.data.context import context_of
 from trimtab.data.packing import Packing
 from trimtab.data.piece_map import PieceMap, map_pieces
+from trimtab.data.text_global_batch import TextGlobalBatch
 from trimtab.data.tokenizers import check_kept
 from trimtab.errors import TrimtabError
 from trimtab.export.quantized import Quantized
@@ -33,6 +36,8 @@ from trimtab.tasks.text.losses import build_text_loss, untrained
 from trimtab.tasks.text.probing import TextExamples
 from trimtab.tasks.text.validation import JUDGED_AGAIN, validated
 from trimtab.tasks.text.validation_scores import example_losses, loss_of
+from trimtab.watch.attention_places import Vocabulary
+from trimtab.watch.unseen_tokens import BOTH
 
 
 def five_lines(parts: Checked) -> Iterator[Finding]:
@@ -72,6 +77,9 @@ def text_task(name: str, kind: TextKind) -> Task:
         build_model=model_of_datasets,
         build_loss=build_text_loss,
         untrained=untrained,
+        embedding_rows=embedding_rows,
+        ids_read=ids_read,
+        vocabulary=vocabulary,
         validation=Validation(loss_of=loss_of, scored=validated, judged_again=JUDGED_AGAIN),
         example_losses=example_losses,
         load_predictor=load_model,
@@ -86,6 +94,26 @@ def text_task(name: str, kind: TextKind) -> Task:
         check_prepared=check_kept,
         inspect=partial(inspect_text, kind),
     )
+
+
+def embedding_rows(recipe: Recipe, datasets: TextDatasets) -> dict[str, int]:
+    """See `Task.embedding_rows`."""
+    tokenizers = datasets.tokenizers
+    if tokenizers.shared:
+        return {BOTH: tokenizers.target.num_ids}
+    return {"source": tokenizers.source.num_ids, "target": tokenizers.target.num_ids}
+
+
+def ids_read(window: TextGlobalBatch) -> dict[str, np.ndarray]:
+    """See `Task.ids_read`."""
+    return {"source": window.source.values, "target": window.target.values}
+
+
+def vocabulary(recipe: Recipe, datasets: TextDatasets) -> Vocabulary:
+    """See `Task.vocabulary`."""
+    tokenizers, context = datasets.tokenizers, context_of(recipe.data)
+    separator = None if context is None else tokenizers.source.id(context.separator)
+    return Vocabulary(tokenizers.source.piece, tokenizers.target.piece, separator)
 
 
 def export_text_model(

@@ -64,8 +64,7 @@ class DirectedPacking:
 
     @property
     def in_order(self) -> bool:
-        """Whether each rank takes the micro-batches of the same places in every step: they differ in their components,
-        and steps are recorded by them."""
+        """See `Batching.in_order`: micro-batches differ in their components."""
         return self.packing.shape.fixed
 
     @property

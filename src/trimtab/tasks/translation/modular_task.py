@@ -28,6 +28,7 @@ from trimtab.tasks.text.datasets import Side
 from trimtab.tasks.text.labels import labels_come_next, loss_reads_its_label
 from trimtab.tasks.text.losses import build_text_loss
 from trimtab.tasks.text.probing import TextExamples, few_examples, one_pack
+from trimtab.tasks.text.text_task import embedding_rows as rows_of_sides
 from trimtab.tasks.text.text_task import export_text_model, five_lines, rows_of
 from trimtab.tasks.text.validation import JUDGED_AGAIN, validated
 from trimtab.tasks.text.validation_scores import example_losses, loss_of
@@ -39,6 +40,7 @@ from trimtab.tasks.translation.directions import (
     parts_of,
     split_by_direction,
 )
+from trimtab.tasks.translation.placement import placed_ranks
 from trimtab.tasks.translation.task import KIND, TRANSLATION
 from trimtab.types import DirectedBatch
 
@@ -180,6 +182,12 @@ def directed_data_checks(parts: Checked) -> Iterator[Finding]:
         yield from pair_checks(corpora, valid)
 
 
+def embedding_rows(recipe: Recipe, datasets: DirectedDatasets) -> dict[str, int]:
+    """See `Task.embedding_rows`; none with a table for each language, since the ids of a batch do not say whose row is
+    read."""
+    return {} if modular_of(recipe).embeddings == "language" else rows_of_sides(recipe, datasets)
+
+
 def take_modular_weights(old: LoadedModular, datasets: DirectedDatasets, model: Modular, *, name: str) -> str:
     """Puts the weights of the components that `old` has too into the model, and says which are new."""
     pieces = map_pieces(old.tokenizers.target, datasets.tokenizers.target)
@@ -201,6 +209,8 @@ MODULAR = replace(
     build_loss=build_directed_loss,
     validation=Validation(loss_of=loss_of_set, scored=validated_set, judged_again=JUDGED_AGAIN),
     example_losses=losses_of_examples,
+    placed_ranks=placed_ranks,
+    embedding_rows=embedding_rows,
     load_predictor=load_modular,
     take_weights=take_modular_weights,
     examples=examples,

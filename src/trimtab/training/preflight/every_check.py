@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from trimtab.distributed.agree import on_any
+from trimtab.distributed.agree import any_rank
 from trimtab.distributed.sharding import own_part
 from trimtab.errors import is_out_of_memory
 from trimtab.finding import Finding
@@ -66,7 +66,7 @@ def preflight(parts: Checked) -> Iterator[Finding]:
         found = run_check(check, parts)
         yield from found
         ends = any(each.severity == "error" and each.code in SPEAK_FOR_THE_REST for each in found)
-        if on_any(ends, parts.stepper.ranks):
+        if any_rank(ends, parts.stepper.ranks):
             return
 
 
@@ -110,7 +110,7 @@ def adapter_begins_as_base(parts: Checked) -> Iterator[Finding]:
     passed over."""
     named = dict(parts.model.named_parameters())
     learned = any(own_part(named[name]).any() for name in parts.model.begins_zero)
-    if not parts.model.begins_zero or on_any(learned, parts.stepper.ranks):
+    if not parts.model.begins_zero or any_rank(learned, parts.stepper.ranks):
         return
     parts.model.eval()
     name = "a hidden vector" if parts.sharding is None else "the loss of a batch"

@@ -7,6 +7,7 @@ import torch
 from trimtab.finding import Finding
 from trimtab.model.mixture_of_depths import routed_causally
 from trimtab.run_findings.built_parts import DROPOUT_NOT_AS_SAID, EVALUATION_VARIES
+from trimtab.step.stepper import statistics_of
 from trimtab.tasks.examples import Checked
 from trimtab.tasks.program import hidden, hidden_in_training
 from trimtab.types import Batch
@@ -53,7 +54,7 @@ def not_as_said(parts: Checked, pack: Batch, evaluated: torch.Tensor, *, bound: 
     model = parts.recipe.model
     if any(getattr(model, name, 0) for name in ("drop_path", "latent_noise")) or step.stochastic_depth:
         return None  # drawn so rarely, or by the images themselves, that two passes may agree
-    if getattr(parts.model, "batch_statistics", None) is not None:
+    if statistics_of(parts.model) is not None:
         return None  # live batch norm: a pass in training differs, as it should
     parts.model.train()
     with routed_causally(parts.model):

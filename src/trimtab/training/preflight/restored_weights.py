@@ -62,7 +62,7 @@ def zeros_filled(parts: Checked) -> Iterator[None]:
 @contextmanager
 def weights_put_back(parts: Checked) -> Iterator[dict[str, torch.Tensor]]:
     """Gives copies of the weights and buffers by name, as they are now; afterwards the model has them again."""
-    tensors = tensors_of(parts)
+    tensors = tensors_of(parts.model)
     saved = backup(tensors)
     try:
         yield saved

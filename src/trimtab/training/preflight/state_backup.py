@@ -5,18 +5,16 @@ from collections.abc import Mapping
 
 import torch
 from jaxtyping import Shaped
-from torch import Tensor
-
-from trimtab.tasks.examples import Checked
+from torch import Tensor, nn
 
 SHARE = 4
 """Copies on a GPU take at most one part in so many of what is free there, which is what the largest batch has left:
 the step of a check asks for moments of its own beside them, and must find the room that it finds without them."""
 
 
-def tensors_of(parts: Checked) -> dict[str, Tensor]:
-    """Weights and buffers of the model by name."""
-    return dict([*parts.model.named_parameters(), *parts.model.named_buffers()])
+def tensors_of(model: nn.Module) -> dict[str, Tensor]:
+    """Weights and buffers of a model by name."""
+    return dict([*model.named_parameters(), *model.named_buffers()])
 
 
 def backup(tensors: Mapping[str, Shaped[Tensor, "..."]]) -> dict[str, Tensor]:

@@ -81,7 +81,7 @@ def moved_by(parts: Checked, pack: Batch, *, rate: float) -> Distances:
         one_step(parts, optimizer, [pack], clip=build_clip(ClipOff()), rate=rate)
         return {
             name: float((now.detach().to(first[name].device) - first[name]).float().norm())
-            for name, now in tensors_of(parts).items()
+            for name, now in tensors_of(parts.model).items()
         }
 
 
@@ -96,9 +96,9 @@ def skipped_steps_change_nothing(parts: Checked) -> Iterator[Finding]:
     with weights_put_back(parts):
         optimizer, clip = with_own_moments(parts), another_clip(parts)
         one_step(parts, optimizer, [pack], clip=clip, rate=1e-3)
-        before = backup({**tensors_of(parts), **optimizer.state_tensors()})
+        before = backup({**tensors_of(parts.model), **optimizer.state_tensors()})
         one_step(parts, optimizer, [pack], clip=clip, rate=1e-3, objective=poisoned)
-        now = {**tensors_of(parts), **optimizer.state_tensors()}
+        now = {**tensors_of(parts.model), **optimizer.state_tensors()}
         changed = [name for name, was in before.items() if not torch.equal(was, now[name].to(was.device))]
     if changed:
         yield SKIPPED_STEP_CHANGES_SOMETHING.found(
