@@ -114,7 +114,8 @@ def test_numbers_that_are_none_are_left_out_and_named(key, value, tmp_path):
     )
     found = convert(path)
     assert any(
-        note.startswith(f"{key} is {value.replace('.', '')}, which is no number") for note in found.notes
+        note.startswith(f"{key} is {value.replace('.', '')}, which is not a finite number")
+        for note in found.notes
     )
     assert not re.search(
         r"\b(nan|inf)\b", "".join(line for line in found.recipe_text.splitlines() if line[:1] != "#")

@@ -49,7 +49,7 @@ def test_what_is_no_number_of_processes_is_refused_with_an_example(text):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"solve": "batch", "gpu": "ALL"}, "--solve: has an answer for each GPU"),
+        ({"solve": "batch", "gpu": "ALL"}, "--solve: needs one GPU, not a list"),
         ({"probe": True, "solve": "batch"}, "--probe with --solve"),
         ({"probe": True, "gpu": "t4", "ram": "8GB"}, "--probe with --gpu, --ram"),
         ({"probe": True, "memory": "8GB", "model": Path("config.json")}, "--probe with --memory, --model"),

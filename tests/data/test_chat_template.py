@@ -89,7 +89,7 @@ def test_a_template_that_is_no_jinja_is_refused():
 )
 def test_a_template_that_does_not_end_is_refused(template, monkeypatch):
     monkeypatch.setattr(chat_template, "LEAST_STEPS", 100_000)
-    with pytest.raises(InputError, match="does not come to an end"):
+    with pytest.raises(InputError, match="does not terminate"):
         rendered(template)
 
 

@@ -71,7 +71,7 @@ def test_lines_are_spread_evenly_over_the_set(count, limit):
 def test_a_set_of_which_nothing_is_measured_is_refused_rather_than_scored_as_no_number(tmp_path):
     write_pairs(tmp_path, "long", [("wind " * 80, "luft " * 80)] * 3)
     sets = {"long": {"source": str(tmp_path / "long.en"), "target": str(tmp_path / "long.de")}}
-    with pytest.raises(InputError, match="nothing of the set long is left to measure the loss on") as error:
+    with pytest.raises(InputError, match="the set long has no targets left to measure the loss on") as error:
         small_sources(tmp_path, **{"data.valid": sets})
     assert error.value.problems[0].got == "3 examples, all dropped: too_long"
 
@@ -91,7 +91,7 @@ def test_conversations_without_an_answer_to_measure_say_why(said, reason, fix, t
     recipe = pretrained_recipe(
         folder, **{"data.valid": {"text": "dev.jsonl", "learn": "answers"}, "data.max_tokens": 64}
     )
-    with pytest.raises(InputError, match="nothing of the set valid is left") as error:
+    with pytest.raises(InputError, match="the set valid has no targets left") as error:
         open_datasets(resolve_paths(load_recipe(recipe)), tokenizer_folder=folder / "t", progress=Silent())
     assert error.value.problems[0].got == f"1 examples, all dropped: {reason}"
     assert fix in error.value.problems[0].fix

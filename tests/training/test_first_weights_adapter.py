@@ -49,11 +49,11 @@ def test_a_base_that_is_gone_is_named_with_the_run_and_a_way_back_that_works(lor
     record = tmp_path / "run" / "recipe.yaml"
     record.write_text(record.read_text().replace(str(lora_run.parent / "base"), str(tmp_path / "gone")))
     with pytest.raises(
-        InputError, match=f"{tmp_path}/run: the model that its adapter adapts is gone from"
+        InputError, match=f"{tmp_path}/run: the base model of its adapter is missing from"
     ) as error:
         load_model(str(tmp_path / "run"), device="cpu")
     (problem,) = error.value.problems
     assert problem.what.endswith(str(tmp_path / "gone"))
-    assert problem.fix == f"put it back, or write where it is now into `model.path` of {record}"
+    assert problem.fix == f"put it back, or set `model.path` in {record} to its new path"
     record.write_text(record.read_text().replace(str(tmp_path / "gone"), str(tmp_path / "base")))
     assert load_model(str(tmp_path / "run"), device="cpu").recipe.adapter is not None

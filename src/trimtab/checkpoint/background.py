@@ -151,8 +151,8 @@ def no_memory(error: Exception, *, step: int) -> str:
     """The error of a checkpoint for which host memory ran out."""
     return (
         f"memory ran out while the checkpoint of step {step} was written: {ran_out(error)}\n"
-        "  why     a checkpoint is put together in host memory, weights and optimizer states\n"
-        "  fix     free memory of this machine; then continue with --resume: the checkpoint before it holds"
+        "  why     a checkpoint is assembled in host memory: weights and optimizer states\n"
+        "  fix     free host memory, then continue with --resume; the previous checkpoint is intact"
     )
 
 

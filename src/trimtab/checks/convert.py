@@ -108,7 +108,7 @@ def _converted(run: Description, kind: Kind, *, folder: Path) -> Conversion:
     draft = Draft(run, TITLES.get(run.tool, run.tool))
     for setting in endless:
         draft.note(
-            f"{setting.key} is {setting.value}, which is no number that can be used: its default is written"
+            f"{setting.key} is {setting.value}, which is not a finite number; the recipe uses the default"
         )
     is_translation = _is_translation(run)
     refuse_adapter(draft, title=draft.title)
@@ -173,7 +173,7 @@ def _with_stars(keys: list[str]) -> list[str]:
 
 
 def _moved(draft: Draft, folder: Path) -> dict[str, str]:
-    """For each path of the recipe of what is there, as the other tool finds it, the path from the recipe's folder."""
+    """Maps each path in the recipe that exists for the other tool to the path relative to the recipe's folder."""
     from trimtab.config.read_yaml import read_yaml
 
     tree = mapping(read_yaml("\n".join(draft.lines) + "\n", name="recipe").value)

@@ -101,10 +101,10 @@ def run_fit(request: FitRequest) -> int:
 
 
 def refuse_beside(request: FitRequest) -> None:
-    """Raises InputError for options that say two different things."""
+    """Raises InputError for options that exclude each other."""
     if request.solve is not None and request.gpu is not None and request.gpu.lower() == "all":
         raise input_error(
-            "--solve: has an answer for each GPU",
+            "--solve: needs one GPU, not a list",
             got=f"--solve {request.solve} with --gpu {request.gpu}",
             allowed="one GPU or an amount of memory",
             fix=f"name the GPU: `--gpu rtx-4090 --solve {request.solve}`",
@@ -120,7 +120,7 @@ def refuse_beside(request: FitRequest) -> None:
         raise input_error(
             "--probe: measures the recipe as it is on the GPU of this machine",
             got=f"--probe with {', '.join(named)}",
-            allowed="--probe with KEY=VALUE and --json alone",
+            allowed="--probe with KEY=VALUE and --json only",
             fix="leave --probe out to plan without a measurement",
         )
 

@@ -67,22 +67,22 @@ BY_KEY = {
     **dict.fromkeys(("prompt", "prompts", "completion", "completions", "instruction", "response"), PROMPTS),
 }
 """Keys of a recipe."""
-_RANK, _PACKED = "write `rank`, as it is called here", "write `quantize_base: nf4`, for a base in 4 bits"
-_TARGETS = "write `targets`, as it is called here: `all_linear`, or names such as `[q_proj, v_proj]`"
+_RANK, _PACKED = "write `rank`, trimtab's name for it", "write `quantize_base: nf4`, for a base in 4 bits"
+_TARGETS = "write `targets`, trimtab's name for it: `all_linear`, or names such as `[q_proj, v_proj]`"
 _ONE_RANK = "remove it: all maps have one rank and one alpha; `targets` chooses among them"
 IN_ADAPTER = {
     **dict.fromkeys(("r", "lora_r", "lora_rank", "lora_dim"), _RANK),
-    "lora_alpha": "write `alpha`, as it is called here; without it, alpha is the rank",
+    "lora_alpha": "write `alpha`, trimtab's name for it; its default is the rank",
     **dict.fromkeys(
         ("lora_dropout", "adapter_dropout"),
-        "remove it: adapters have no dropout here; where one overfits, train for less time",
+        "remove it: adapters have no dropout here; if one overfits, train for fewer steps",
     ),
     **dict.fromkeys(
         ("target_modules", "lora_target_modules", "lora_target", "lora_target_linear", "target", "modules"),
         _TARGETS,
     ),
-    **dict.fromkeys(("use_dora", "peft_use_dora"), "write `dora`, as it is called here"),
-    **dict.fromkeys(("use_rslora", "peft_use_rslora"), "write `rslora`, as it is called here"),
+    **dict.fromkeys(("use_dora", "peft_use_dora"), "write `dora`, trimtab's name for it"),
+    **dict.fromkeys(("use_rslora", "peft_use_rslora"), "write `rslora`, trimtab's name for it"),
     **dict.fromkeys(
         ("qlora", "load_in_4bit", "load_in_8bit", "quantization_bit", "quantization", "bits", "quantize"),
         _PACKED,

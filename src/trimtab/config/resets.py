@@ -78,8 +78,8 @@ def _with_implied(reset: Collection[Reset]) -> tuple[Reset, ...]:
 
 
 def fixes_for(names: Sequence[str], reset: Collection[Reset], *, pretrained_run: str = "") -> dict[str, str]:
-    """The way out for each name that differs, where `reset` is reset already. `pretrained_run` is the run where its
-    model is pretrained: no other recipe begins with its weights, but one whose `model.path` is what it exports."""
+    """The fix for each name that differs, given that `reset` is reset already. `pretrained_run` is the path of a run
+    with a pretrained model: another recipe begins with its weights only if `model.path` is an export of the run."""
     needed = {name: needed_for(name) for name in names}
     asked = {*reset, *needed.values()}
     wanted = [

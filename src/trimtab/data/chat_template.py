@@ -1,7 +1,7 @@
 """Renders a chat template, the Jinja text that comes with a tokenizer, as transformers does.
 
-It runs in Jinja's sandbox, and what it does is counted, so that a template that never ends is refused. The date is not
-offered to it, so that a conversation is the same text on every day.
+The template runs in Jinja's sandbox. Its steps are counted, so that a template that never ends is refused. It gets no
+date, so that a conversation gives the same text every day.
 """
 
 import json
@@ -15,11 +15,11 @@ from trimtab.data.formats.chat import Message
 from trimtab.errors import input_error
 
 LEAST_STEPS, STEPS_PER_CHARACTER, STEPS_PER_CALL = 2_000_000, 100, 20
-"""How much a template may do for a conversation: turns of loops, calls (each is some steps), and characters that
-it joins or writes. Published templates need a few for each character."""
+"""Limits on the steps of a template: loop iterations, calls (several steps each), and characters that it joins or
+writes. Published templates need a few steps for each character of a conversation."""
 _MOST_BITS = 1_000_000
 _WIDTH = re.compile(r"[0-9]{7}|\*")
-"""Of a format that fills up to millions of characters, or to as many as it is given."""
+"""Matches a format whose width is in the millions, or is an argument (`*`)."""
 
 
 class Refused(Exception):
@@ -58,9 +58,9 @@ def render_chat(
         raise Refused(" ".join(str(error).split())[:200] or type(error).__name__) from None
     except _TooMuch:
         raise input_error(
-            "the chat template of the tokenizer does not come to an end",
+            "the chat template of the tokenizer does not terminate",
             got=f"more than {most:,} steps for a conversation of {len(messages)} messages",
-            allowed="turns of loops, calls and characters, a few for each character of the conversation",
+            allowed="a few loop iterations, calls and written characters for each character of the conversation",
             fix="repair chat_template.jinja, or take the tokenizer of the model's authors",
         ) from None
     finally:
@@ -68,11 +68,11 @@ def render_chat(
 
 
 class _TooMuch(BaseException):
-    """No template may catch it, and nothing takes it for a refusal."""
+    """The template took too many steps. It is a BaseException, so that no handler mistakes it for a refusal."""
 
 
 class _Steps:
-    """How many are left."""
+    """The steps that a template may still take."""
 
     def __init__(self, most: int) -> None:
         self.left = most
@@ -161,7 +161,7 @@ def _filtered(node: Any, name: str) -> Any:
 
 
 def _wrap_joined(parent: Any) -> None:
-    """`a ~ b` is no operator that the sandbox sees."""
+    """Counts the text of `a ~ b`, which the sandbox does not treat as an operator."""
     from jinja2 import nodes
 
     for field, value in parent.iter_fields():

@@ -140,11 +140,11 @@ def read_texts(name: str, corpus: Corpus, feed: TextFeed, *, bleu: BleuTokenizer
 def _refuse_empty(
     name: str, corpus: Corpus, reasons: list[str], *, max_tokens: int, one_row: bool = False
 ) -> None:
-    """Raises InputError where there are reasons why nothing is left: a loss over no token is no number."""
+    """Raises InputError if every example was dropped (`reasons` says why): the loss over no tokens would be NaN."""
     if reasons:
         counted = Counter(reasons)
         raise input_error(
-            f"data.valid: nothing of the set {name} is left to measure the loss on",
+            f"data.valid: the set {name} has no targets left to measure the loss on",
             got=f"{len(corpus):,} examples, all dropped: {', '.join(sorted(counted))}",
             allowed=f"at least one of at most {max_tokens} tokens, with a target",
             fix=fix_for_dropped(counted, shares_length=one_row),

@@ -14,7 +14,7 @@ WORKSPACE_BYTES = 65 * MIB
 BLOCK_BYTES = 512
 """The allocator rounds each tensor up to a multiple."""
 GAP_SHARE = 0.045
-"""Of what is allocated and freed in a step, the allocator reserves so much more, since freed blocks do not fit later
+"""The share that the allocator reserves beyond what a step allocates and frees, because freed blocks do not fit later
 requests."""
 GAP_TABLES = 2.2
 """The same, in sizes of the largest embedding table's gradient."""

@@ -20,7 +20,7 @@ from trimtab.fit.placement import Instance, Placement, TaskToPlace
 from trimtab.fit.vocabulary import vocabulary_of
 
 LEAST_SHARE = 1e-6
-"""Of the work of a step, what a direction counts as at least."""
+"""The least share of a step's work that a direction counts as."""
 GRADIENT_BYTES = 4
 """Gradients are summed in float32."""
 
@@ -73,7 +73,7 @@ def instance_of(recipe: Recipe, folder: Path, *, ranks: int, option: str = "--gp
         tasks.append(TaskToPlace(name, shares[name] * work, frozenset(needs | tables)))
     for (side, _, _), name in names.items():
         sizes[name] += layers[side] * GRADIENT_BYTES
-    # So that every direction has a rank, whatever its weight: what is next to nothing a placement leaves out.
+    # A placement drops work that is close to 0; with a minimum, every direction gets a rank.
     least = LEAST_SHARE * math.fsum(each.work for each in tasks)
     return Instance(tuple(replace(each, work=max(each.work, least)) for each in tasks), sizes, ranks)
 

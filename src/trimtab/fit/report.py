@@ -121,9 +121,9 @@ def described_run(plan: Plan) -> str:
 
 MOST_OF: Mapping[str, str] = {
     "step.tokens_per_micro_batch": "That is a whole step; a larger step.tokens_per_step changes the training.",
-    "data.max_tokens": "The planner tries no longer texts.",
-    "adapter.rank": "The planner tries no higher rank.",
-    "model.dim": "The planner tries no wider model.",
+    "data.max_tokens": "The planner does not try longer texts.",
+    "adapter.rank": "The planner does not try a higher rank.",
+    "model.dim": "The planner does not try a wider model.",
 }
 """What ends the search where memory is left."""
 
@@ -154,9 +154,9 @@ def advice(answer: Answer) -> Iterator[str]:
     plan = answer.plan if answer.climb is None else answer.climb.plan
     if answer.ram is not None and plan.host > answer.ram:
         yield (
-            f"the host is {in_gib(plan.host - answer.ram)} short: PyTorch is loaded there, the model is made and a "
-            "checkpoint is put together there. `model.init_on: gpu`, `step.optimizer.states: 8bit` or a smaller "
-            "model need less."
+            f"the host is {in_gib(plan.host - answer.ram)} short: it holds PyTorch, the model while it is built "
+            "and each checkpoint while it is assembled. `model.init_on: gpu`, `step.optimizer.states: 8bit` or a "
+            "smaller model needs less."
         )
 
 

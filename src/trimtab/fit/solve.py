@@ -27,7 +27,7 @@ class Solved:
     others: tuple[str, ...] = ()
     """Settings that go with it."""
     is_most: bool = False
-    """Whether more would be no valid setting, or was not looked for, though it may fit."""
+    """Whether the search ended because a larger value is invalid or is not tried, not for lack of memory."""
 
 
 def solve(situation: Situation, size: Size) -> Solved:

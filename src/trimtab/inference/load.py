@@ -263,14 +263,14 @@ def take_base(model: Model, recipe: Recipe, *, run: RunFolder) -> None:
 
 
 def refuse_gone(base: str, *, run: RunFolder, key: str) -> None:
-    """Raises InputError where there is nothing at the path of what a run's adapter adapts."""
+    """Raises InputError if the base model of a run's adapter is no longer at its path."""
     path = base if Path(base).exists() else base.rpartition("@")[0] or base
     if not Path(path).exists():
         raise input_error(
-            f"{run.path}: the model that its adapter adapts is gone from {path}",
+            f"{run.path}: the base model of its adapter is missing from {path}",
             got="no file or folder at this path",
             allowed="the model whose weights the run began with",
-            fix=f"put it back, or write where it is now into `{key}` of {run.recipe}",
+            fix=f"put it back, or set `{key}` in {run.recipe} to its new path",
         )
 
 

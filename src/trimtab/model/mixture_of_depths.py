@@ -76,8 +76,8 @@ class DepthRouter(Router):
     def _gathered(
         self, passes: Tensor, computed: Int[Tensor, "segments"], layout: SequenceLayout, places: Tensor
     ) -> Chosen:
-        """Those that pass one after another, then what fills the slots, each in a segment of its own: rounding up
-        takes at most one slot of each text."""
+        """The chosen tokens in order, then tokens that fill the remaining slots, each in its own segment. Rounding up
+        takes at most one extra slot for each text."""
         numerator, denominator = self.depths.share
         slots = min(len(passes), len(passes) * numerator // denominator + len(computed))
         tokens = (~passes).to(torch.uint8).argsort(stable=True)[:slots]

@@ -247,7 +247,7 @@ def settings_of_peft(
 
 def _trained_apart(name: str) -> InputError:
     return input_error(
-        f"{name}: embeddings that are no longer the output matrix, and the model has one matrix for both",
+        f"{name}: it trained embeddings and output matrix separately, and the model has one matrix for both",
         got="embed_tokens trained apart from lm_head",
         allowed="one matrix, as PEFT trains with `ensure_weight_tying=True`, or embeddings that are not trained",
         fix="train it again with `ensure_weight_tying=True` in LoraConfig, or with `adapter.embeddings: train` here",

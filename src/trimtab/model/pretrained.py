@@ -176,7 +176,7 @@ def open_weights(path: Path) -> Weights:
             f"model.path: {path} is gone",
             got="no file or folder at this path",
             allowed="the pretrained model whose weights the run begins with",
-            fix="put it back, or say where it is now by `model.path=PLACE` behind the options of `trimtab train`",
+            fix="put it back, or pass its new path as `model.path=PATH` after the options of `trimtab train`",
         )
     if path.suffix == GGUF:
         return GgufWeights.open(path)

@@ -40,7 +40,7 @@ GREY_IMAGES_AS_RGB = RunFinding(
     severity="warning",
     when="before the first step",
     seen="the first images are all grayscale, but the model is trained on RGB",
-    why="The model has to learn that the three are equal, and where it fails, samples have a tint.",
+    why="The model has to learn that the three channels are equal; where it fails, samples have a tint.",
     fix="set `data.images.channels: grey`",
     home="tasks/images/checks.py",
     symptoms=(
@@ -92,8 +92,8 @@ VALIDATION_SET_WITHOUT_TAGS = RunFinding(
     when="before the first step",
     seen="a validation set has no tags, but every training corpus has",
     why=(
-        "Its lines look like none that the model learns from, so its scores are worse than the model is, "
-        "and they choose the best checkpoint."
+        "Its lines look unlike all training lines, so its scores underestimate the model, and they choose the "
+        "best checkpoint."
     ),
     fix="add `tags` under data.valid, as in data.train",
     home="data/tags.py",
@@ -113,8 +113,8 @@ VALIDATION_IN_TRAINING = RunFinding(
         "training corpus too"
     ),
     why=(
-        "What the model has memorized says nothing about text that it has not seen, and such scores "
-        "choose a checkpoint that is trained too long."
+        "Scores on memorized text say nothing about unseen text, and they choose a checkpoint that was "
+        "trained for too long."
     ),
     fix="remove these lines, or documents, from the training data, or hold out others",
     home="data/corpus_findings.py",

@@ -50,9 +50,9 @@ def said(*messages):
         (said({"role": "Alice", "content": "b"}), "message 1 has the role 'Alice', which is none of system,"),
         (said({"role": "assistant", "content": "b", "weight": 0.5}), "message 1 has the weight 0.5: 0 or 1"),
         (said({"role": "user", "content": "b", "weight": 1}), "only answers are learned"),
-        (said({"role": "assistant", "tool_calls": "add"}), "`tool_calls` that are no list"),
-        ({**said({"role": "user", "content": "b"}), "tools": "add"}, "`tools` is a text that is no JSON"),
-        ({**said({"role": "user", "content": "b"}), "tools": {"a": 1}}, "`tools` is no list"),
+        (said({"role": "assistant", "tool_calls": "add"}), "`tool_calls` that are not a list"),
+        ({**said({"role": "user", "content": "b"}), "tools": "add"}, "`tools` is not valid JSON"),
+        ({**said({"role": "user", "content": "b"}), "tools": {"a": 1}}, "`tools` is not a list"),
     ],
 )
 def test_a_line_without_a_conversation_is_refused_by_its_number(tmp_path_factory, line, got):

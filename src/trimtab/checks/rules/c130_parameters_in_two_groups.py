@@ -18,10 +18,9 @@ RULE = Rule(
     code="C130",
     name="parameters-in-two-groups",
     severity="error",
-    message="parameters of `{inner}` stand in two groups: `{outer}.parameters()` has them too, and the optimizer "
-    "raises "
-    "ValueError",
-    why="An optimizer takes each parameter once. `parameters()` of a model gives those of all its parts.",
+    message="parameters of `{inner}` are in two groups: `{outer}.parameters()` has them too, and the optimizer "
+    "raises ValueError",
+    why="An optimizer accepts each parameter once. A model's `parameters()` includes those of all its submodules.",
     evidence=(
         Maintainer(
             "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/optim/optimizer.py",

@@ -14,10 +14,9 @@ RULE = Rule(
     code="C131",
     name="unsloth-imported-late",
     severity="warning",
-    message="`unsloth` is imported behind `{first}`: what it replaces there may be used as it was",
-    why="Unsloth replaces parts of transformers, TRL and PEFT when it is imported. Names that another import has "
-    "brought "
-    "before stay bound to the parts that it wanted to replace.",
+    message="`unsloth` is imported after `{first}`: the script may use parts of it without Unsloth's patches",
+    why="Unsloth patches transformers, TRL and PEFT when it is imported. Names that were imported earlier stay bound "
+    "to the unpatched versions.",
     evidence=(
         Maintainer(
             "https://github.com/unslothai/unsloth/blob/004d44eb0711fe6c9680feb7a609abb1c3d50d90/unsloth/__init__.py",

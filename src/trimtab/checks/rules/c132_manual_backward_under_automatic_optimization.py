@@ -13,10 +13,10 @@ RULE = Rule(
     code="C132",
     name="manual-backward-under-automatic-optimization",
     severity="error",
-    message="`{name}` goes backward itself, and `automatic_optimization` is not switched off: Lightning "
+    message="`{name}` calls `manual_backward`, but `automatic_optimization` is not switched off: Lightning "
     "raises MisconfigurationException",
-    why="Lightning goes backward and steps by itself unless the module says "
-    "`self.automatic_optimization = False`. `manual_backward` is refused while it does.",
+    why="Lightning runs the backward pass and the optimizer step itself unless the module sets "
+    "`self.automatic_optimization = False`. Until then, `manual_backward` raises an error.",
     evidence=(
         Maintainer(
             "https://github.com/Lightning-AI/pytorch-lightning/blob/2.6.5/src/lightning/pytorch/core/module.py",

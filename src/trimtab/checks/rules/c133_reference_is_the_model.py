@@ -12,10 +12,10 @@ RULE = Rule(
     code="C133",
     name="reference-is-the-model",
     severity="error",
-    message="`{name}` is its own reference: {trainer} raises ValueError, and the loss would stay at its "
-    "start",
-    why="The reference says what the model was before training. The same object is trained along, so "
-    "that the two never differ.",
+    message="`{name}` is its own reference: {trainer} raises ValueError, and the loss would never leave its "
+    "initial value",
+    why="The reference is the model as it was before training. If both are one object, training changes "
+    "both, so the two never differ.",
     evidence=(
         Maintainer(
             "https://github.com/huggingface/trl/blob/v1.9.0/trl/trainer/dpo_trainer.py",

@@ -18,13 +18,13 @@ RULE = Rule(
     code="D135",
     name="resized-otherwise-after-training",
     severity="warning",
-    message="images are squeezed to one shape by `{squeezed}` in `{one}` and keep their shape by `{kept}` in `{other}`",
-    why="What is trained on squeezed images sees other widths and heights than what is later given whole ones: boxes, "
+    message="`{squeezed}` in `{one}` squeezes images to one shape, but `{kept}` in `{other}` keeps their aspect ratio",
+    why="A model trained on squeezed images sees other proportions in images that keep their aspect ratio: boxes, "
     "letters and faces have another shape in use than in training.",
     evidence=(
         Arithmetic(
-            "An image of 1920 x 1080 squeezed to 640 x 640 has widths of a third and heights of 0.59; with its longest "
-            "side at 640 both are a third."
+            "Squeezing 1920 x 1080 to 640 x 640 scales widths by 0.33 and heights by 0.59; with the longest side at "
+            "640, both are scaled by 0.33."
         ),
         Maintainer(
             "https://github.com/Peterande/D-FINE/issues/139",

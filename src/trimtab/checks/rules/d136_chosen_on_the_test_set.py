@@ -21,17 +21,16 @@ RULE = Rule(
     code="D136",
     name="chosen-on-the-test-set",
     severity="warning",
-    message="`{loader}` is what the checkpoint is chosen by and what it is tested on",
-    why="`fit` validates on these examples, and stops or keeps the best checkpoint by them. The score that "
-    "`test` gives "
-    "on the same ones is the best of many tries, and higher than on new data.",
+    message="`{loader}` both chooses the checkpoint and tests it",
+    why="`fit` stops early or keeps the best checkpoint by the score on these examples. The score of `test` on the "
+    "same examples is the best of many tries, and higher than on new data.",
     evidence=(
         Arithmetic(
-            "Of 20 checkpoints that are equally good the best on 1,000 examples with an accuracy of 80% lies about 1.9 "
-            "standard errors, 2.4 points, above it."
+            "Of 20 checkpoints with a true accuracy of 80%, the best score on 1,000 examples lies about 1.9 standard "
+            "errors, 2.4 points, above it."
         ),
     ),
-    fix=Fix("validate on a set of its own"),
+    fix=Fix("validate on a separate set"),
     bad=Example("train.py", _SCRIPT.format(valid="test")),
     good=Example("train.py", _SCRIPT.format(valid="valid")),
     symptoms=("test score is much better than on new data", "good on the test set and bad in use"),

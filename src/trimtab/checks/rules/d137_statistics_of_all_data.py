@@ -18,11 +18,9 @@ RULE = Rule(
     code="D137",
     name="statistics-of-all-data",
     severity="warning",
-    message="`{scaler}` is fitted on all data, and the data are split afterwards: test examples shape the "
-    "training data",
-    why="Means, ranges or components that are taken from the test set too tell the model something of it. Most "
-    "so where "
-    "the data are few, or labels choose the features.",
+    message="`{scaler}` is fitted before the data are split: test examples influence the training data",
+    why="Means, ranges or components that include the test set leak information about it into training, most of all "
+    "if there is little data or labels select the features.",
     evidence=(
         Maintainer(
             "https://scikit-learn.org/stable/common_pitfalls.html#data-leakage",

@@ -13,10 +13,10 @@ RULE = Rule(
     code="D138",
     name="image-and-mask-transformed-apart",
     severity="error",
-    message="`{transform}` draws at random for `{one}` and again for `{other}`: the two no longer fit "
-    "together",
-    why="Each call of a random transform draws its own place, angle or flip. A mask that is cut "
-    "somewhere else than its image is a wrong label.",
+    message="`{transform}` draws random parameters for `{one}` and new ones for `{other}`: the two no longer "
+    "match",
+    why="Each call of a random transform draws its own position, angle or flip. A mask that is cropped "
+    "elsewhere than its image is a wrong label.",
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/vision/0.26/auto_examples/transforms/plot_transforms_e2e.html",

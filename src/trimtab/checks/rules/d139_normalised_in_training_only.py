@@ -19,7 +19,7 @@ RULE = Rule(
     "values between 0 and 1, and scores far below what it can.",
     evidence=(
         Arithmetic(
-            "With mean 0.47 and deviation 0.25 white is 2.1 in training and 1.0 afterwards, black -1.9 and 0."
+            "With mean 0.47 and standard deviation 0.25, white is 2.1 in training and 1.0 afterwards, black -1.9 and 0."
         ),
     ),
     fix=Fix("normalise in both with the same numbers"),

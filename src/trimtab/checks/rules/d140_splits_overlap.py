@@ -16,8 +16,8 @@ RULE = Rule(
     name="splits-overlap",
     severity="error",
     message="{fault}: the model is evaluated on examples that it was trained on",
-    why="The score then says how well examples are remembered, and stopping early or choosing a "
-    "checkpoint by it chooses the one that remembers most.",
+    why="The score then measures memorization, and early stopping or checkpoint selection by it prefers "
+    "the checkpoint that has memorized most.",
     evidence=(
         Maintainer(
             "https://huggingface.co/docs/datasets/v1.9.0/splits.html",

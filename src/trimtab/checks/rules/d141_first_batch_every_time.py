@@ -15,9 +15,9 @@ RULE = Rule(
     code="D141",
     name="first-batch-every-time",
     severity="warning",
-    message="`next(iter({loader}))` starts the loader anew in each step: {effect}",
-    why="`iter()` of a DataLoader begins an epoch, with new workers and a new order. Asked for in every "
-    "step, nothing behind the first batch is ever read.",
+    message="`next(iter({loader}))` restarts the loader in each step: {effect}",
+    why="`iter()` on a DataLoader begins an epoch, with new workers and a new order. If every step calls "
+    "it, nothing after the first batch is ever read.",
     evidence=(
         Arithmetic(
             "Without shuffling the first batch is the same each time; with it, 10,000 steps read 10,000 "

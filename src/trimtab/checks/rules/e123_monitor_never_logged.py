@@ -14,9 +14,9 @@ RULE = Rule(
     code="E123",
     name="monitor-never-logged",
     severity="error",
-    message="`{callback}` watches `{monitor}`, and the module logs {logged}",
-    why="A callback of Lightning looks its metric up among those that were logged. What is not there "
-    "ends the run at the first validation, or is only warned of, so that no best checkpoint is kept.",
+    message="`{callback}` monitors `{monitor}`, but the module logs {logged}",
+    why="A Lightning callback looks up its metric among the logged ones. If it is missing, the run fails "
+    "at the first validation, or Lightning only warns and keeps no best checkpoint.",
     evidence=(
         Maintainer(
             "https://github.com/Lightning-AI/pytorch-lightning/blob/2.6.5/src/lightning/pytorch/callbacks/"
@@ -25,7 +25,7 @@ RULE = Rule(
             "MisconfigurationException if validation has run, else a warning.",
         ),
     ),
-    fix=Fix("watch a name that is logged, such as `{near}`"),
+    fix=Fix("monitor a name that is logged, such as `{near}`"),
     bad=Example(
         "train.py",
         "import lightning as L\nimport torch\nclass Lit(L.LightningModule):\n    def __init__(self, net):\n"

@@ -11,9 +11,9 @@ RULE = Rule(
     code="E124",
     name="metrics-never-computed",
     severity="error",
-    message="`compute_metrics` is given, and `prediction_loss_only=True` drops the predictions that it needs",
-    why="The Trainer keeps nothing but the loss of an evaluation then, and does not call "
-    "`compute_metrics`. A best model that is chosen by one of its metrics cannot be found.",
+    message="`compute_metrics` is given, but `prediction_loss_only=True` drops the predictions that it needs",
+    why="With this option, the Trainer keeps only the loss of an evaluation and never calls "
+    "`compute_metrics`. It cannot choose the best model by one of these metrics.",
     evidence=(
         Maintainer(
             "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/training_args.py",

@@ -15,7 +15,7 @@ RULE = Rule(
     code="E125",
     name="repeated-examples-in-metrics",
     severity="warning",
-    message="`gather` keeps the examples that fill the last batch up: they count twice in the metric",
+    message="`gather` keeps the repeated examples that fill up the last batch: they count twice in the metric",
     why="A prepared loader repeats examples until every process has a batch of the same size. "
     "`gather_for_metrics` drops those repeats, `gather` does not.",
     evidence=(
@@ -26,8 +26,8 @@ RULE = Rule(
             "calculation.'",
         ),
         Arithmetic(
-            "Of 1,001 examples on 4 processes with batches of 8 the last round has 9 examples and takes 32: "
-            "23 count twice."
+            "With 1,001 examples, 4 processes and batches of 8, the last round has room for 32 examples and 9 "
+            "are left: 23 count twice."
         ),
     ),
     fix=Fix("call `accelerator.gather_for_metrics`"),

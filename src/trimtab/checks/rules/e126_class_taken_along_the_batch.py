@@ -15,8 +15,8 @@ RULE = Rule(
     severity="error",
     message="`argmax({dim})` of a batch of scores finds an example for each class, not a class for each "
     "example",
-    why="Scores of a classifier are examples by classes. Along axis 0 the result has one number a "
-    "class; compared with labels it is wrong, or refused where the sizes differ.",
+    why="A classifier's scores have the shape (examples, classes). Along axis 0, `argmax` gives one number "
+    "per class; comparing that with labels is wrong, or raises an error if the sizes differ.",
     evidence=(
         Arithmetic(
             "Of scores with the shape (32, 10), `argmax(0)` has 10 entries from 0 to 31, `argmax(1)` 32 "

@@ -23,20 +23,18 @@ RULE = Rule(
     code="K115",
     name="resumed-without-schedule",
     severity="warning",
-    message="a resumed run gets the state of its optimizer, and `{schedule}` starts again at step 0",
-    why="A schedule counts its own steps. Without its state the learning rate after a resume follows the schedule from "
-    "the start: warm-up comes again, and the decay ends too late or never.",
+    message="a resumed run restores the state of its optimizer, but `{schedule}` restarts at step 0",
+    why="A schedule counts its own steps. Without its state, the learning rate follows the schedule from the start "
+    "after a resume: the warm-up runs again, and the decay ends too late or never.",
     evidence=(
         Maintainer(
             "https://github.com/torch-points3d/torch-points3d/pull/630",
             "'when resuming a training run, the optimizer learning rate would reset to the original learning rate "
             "rather than the current learning rate'.",
         ),
-        Arithmetic(
-            "Of 90 epochs with a cosine, resumed at 60, the rate ends where it should be at epoch 30."
-        ),
+        Arithmetic("A cosine over 90 epochs, resumed at epoch 60, ends at the learning rate of epoch 30."),
     ),
-    fix=Fix("save `{schedule}.state_dict()` in the checkpoint, and load it behind the optimizer's"),
+    fix=Fix("save `{schedule}.state_dict()` in the checkpoint, and load it after the optimizer's"),
     bad=Example("train.py", _SCRIPT.format(schedule="")),
     good=Example("train.py", _SCRIPT.format(schedule="    schedule.load_state_dict(state['schedule'])\n")),
     symptoms=(

@@ -24,16 +24,16 @@ RULE = Rule(
     code="K116",
     name="resume-point-not-used",
     severity="warning",
-    message="`{name}` is read from the checkpoint and used nowhere: a resumed run trains all epochs again",
-    why="Weights and optimizer go on where they were, and the loop counts from the beginning. Schedules, logs and the "
-    "length of the run are those of a new one.",
+    message="`{name}` is read from the checkpoint but never used: a resumed run trains all epochs again",
+    why="Weights and optimizer continue from the checkpoint, but the loop counts from the beginning. Schedules, logs "
+    "and the length of the run are those of a new run.",
     evidence=(
         Maintainer(
             "https://github.com/The-School-of-AI/LLM/pull/560",
             "'Most training loops initialise `global_step = 0` and correctly restore model/optimizer weights from a "
             "checkpoint, but forget to restore global_step'.",
         ),
-        Arithmetic("Of 90 epochs, interrupted behind the 60th, 90 more are trained instead of 30."),
+        Arithmetic("A run of 90 epochs that is interrupted after the 60th trains 90 more instead of 30."),
     ),
     fix=Fix("let the loop begin there: `range({name}, epochs)`"),
     bad=Example("train.py", _SCRIPT.format(start="")),

@@ -14,9 +14,9 @@ RULE = Rule(
     code="K117",
     name="saved-by-every-process",
     severity="warning",
-    message="every process writes `{path}`: they may write into one another",
-    why="Under DistributedDataParallel all processes have the same weights. Writing one file from all "
-    "of them at once may leave a broken one, and takes as many times the bandwidth.",
+    message="every process writes `{path}`: simultaneous writes may corrupt it",
+    why="Under DistributedDataParallel, all processes have the same weights. If all of them write one file "
+    "at once, it may be corrupt, and the bandwidth is multiplied by the number of processes.",
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/tutorials/intermediate/ddp_tutorial.html#save-and-load-checkpoints",

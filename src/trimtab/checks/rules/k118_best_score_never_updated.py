@@ -13,9 +13,9 @@ RULE = Rule(
     name="best-score-never-updated",
     severity="error",
     message="`{name}` keeps its first value: every score that beats it overwrites the best checkpoint",
-    why="The comparison is with what the name held before the loop. Nearly every evaluation beats that, "
-    "so that the file holds the last of them and not the best.",
-    evidence=(Arithmetic("Of scores 0.6, 0.9, 0.7 all are above 0.0: the file ends with that of 0.7."),),
+    why="Each score is compared with the value from before the loop. Nearly every evaluation beats that, "
+    "so the file ends with the last weights, not the best.",
+    evidence=(Arithmetic("Scores of 0.6, 0.9 and 0.7 are all above 0.0: the file ends with those of 0.7."),),
     fix=Fix("set `{name}` to the new score in the same branch"),
     bad=Example(
         "train.py",

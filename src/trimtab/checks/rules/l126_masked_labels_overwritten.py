@@ -25,10 +25,9 @@ RULE = Rule(
     code="L126",
     name="masked-labels-overwritten",
     severity="error",
-    message="`DataCollatorForLanguageModeling` makes labels of its own: the -100 that `{name}` puts on prompts is lost",
-    why="The collator copies `input_ids` to `labels` and masks nothing but padding, whatever labels the examples "
-    "bring. "
-    "The model is trained on prompts too.",
+    message="`DataCollatorForLanguageModeling` makes its own labels: the -100 that `{name}` puts on prompts is lost",
+    why="The collator copies `input_ids` to `labels` and masks only padding, whatever labels the examples have, so "
+    "the model is trained on prompts too.",
     evidence=(
         Maintainer(
             "https://github.com/huggingface/transformers/issues/26357",

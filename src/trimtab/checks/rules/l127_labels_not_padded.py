@@ -24,10 +24,9 @@ RULE = Rule(
     code="L127",
     name="labels-not-padded",
     severity="error",
-    message="`DataCollatorWithPadding` pads inputs, and leaves `labels` of different lengths as they are",
-    why="It is meant for one label an example. Sequences of labels with different lengths cannot become one "
-    "tensor: the "
-    "first batch ends the run.",
+    message="`DataCollatorWithPadding` pads inputs, but not `labels` of different lengths",
+    why="It expects one label per example. Label sequences of different lengths cannot become one tensor: the first "
+    "batch raises an error.",
     evidence=(
         Maintainer(
             "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/data/data_collator.py",

@@ -57,7 +57,7 @@ OF_THE_PAPER = 5 / sqrt(3 * 512)
 """The noise of the smallest alpha of the paper, 5, over its longest answers: 0.13."""
 TIMES = 2
 SHORT = 128
-"""How many times that noise is spoken of, whatever the embeddings are, where no text is longer than this."""
+"""If no text is longer than SHORT, TIMES that noise is reported, whatever the embeddings are."""
 SPREAD = 0.02
 WIDEST = 8192
 """Where the width is not known, that of the widest models people fine-tune: the mildest verdict."""
@@ -94,7 +94,7 @@ def check(run: Description) -> Iterator[Diagnosis]:
         against = (
             f"against an embedding norm of about {norm:.2f}"
             if is_large
-            else f"{noise / OF_THE_PAPER:.1f} times the noise with which gains are known"
+            else f"{noise / OF_THE_PAPER:.1f} times the noise at which the paper reports gains"
         )
         wanted = MOST * norm if is_large else OF_THE_PAPER
         yield RULE.at(

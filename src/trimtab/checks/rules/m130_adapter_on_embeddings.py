@@ -17,7 +17,7 @@ RULE = Rule(
     code="M130",
     name="adapter-on-embeddings",
     severity="note",
-    message="a low-rank adapter is put on {names}: each checkpoint stores the whole matrices too",
+    message="a low-rank adapter targets {names}: each checkpoint also stores the whole matrices",
     why="A row of the vocabulary is one token. A low-rank change moves all rows along a few directions, so that tokens "
     "which are never seen in training move with the others. PEFT stores the base model's embeddings beside an adapter "
     "that targets them, so that the adapter is no longer small.",
@@ -37,7 +37,7 @@ RULE = Rule(
             'Of embeddings in `target_modules`: "It\'s hard to say in general but it can work"; of `modules_to_save`: '
             '"This requires more memory but will probably work the best."',
         ),
-        Folklore("LoRA on the input embeddings gave unrelated output now and then (practitioner's notes)."),
+        Folklore("LoRA on the input embeddings occasionally gave unrelated output (practitioner's notes)."),
     ),
     fix=Fix(
         "leave the embeddings out, or train them whole (`modules_to_save`) or by rows (`trainable_token_indices`)"

@@ -19,9 +19,8 @@ RULE = Rule(
     name="adapter-targets-of-another-model",
     severity="error",
     message="no module of {family} is called {names}: PEFT raises ValueError",
-    why="Each architecture has its own names. PEFT looks for modules whose name ends with one of the targets, "
-    "and refuses "
-    "a configuration of which none is found.",
+    why="Each architecture has its own module names. PEFT looks for modules whose names end with one of the "
+    "targets, and raises an error if it finds none.",
     evidence=(
         Maintainer(
             "https://github.com/huggingface/peft/blob/v0.21.2/src/peft/tuners/tuners_utils.py",

@@ -12,10 +12,10 @@ RULE = Rule(
     code="M132",
     name="adapter-beside-trained-weights",
     severity="warning",
-    message="all weights are set to train again behind `{how}`: the adapter saves no memory, and its file "
-    "has only a part of what was trained",
-    why="PEFT freezes the base model when it puts the adapter on. With gradients switched on for "
-    "everything, base and adapter are both trained, and `save_pretrained` stores the adapter alone.",
+    message="all weights are unfrozen again after `{how}`: the adapter saves no memory, and its file holds "
+    "only a part of what was trained",
+    why="PEFT freezes the base model when it adds the adapter. If all weights are unfrozen, base and adapter "
+    "are both trained, but `save_pretrained` stores only the adapter.",
     evidence=(
         Maintainer(
             "https://huggingface.co/docs/peft/developer_guides/troubleshooting",

@@ -12,8 +12,7 @@ RULE = Rule(
     code="M133",
     name="vocabulary-size-without-added-tokens",
     severity="error",
-    message="`{tokenizer}.vocab_size` does not count the tokens that are added: the first of them is out of "
-    "range",
+    message="`{tokenizer}.vocab_size` does not count added tokens: the id of the first is out of range",
     why="`vocab_size` is the size of the vocabulary as it was loaded. `len(tokenizer)` counts added "
     "tokens too, and their ids start at `vocab_size`.",
     evidence=(

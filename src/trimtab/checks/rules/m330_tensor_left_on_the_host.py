@@ -27,9 +27,8 @@ RULE = Rule(
     message="`self.{name}` of `{owner}` is a plain tensor: it stays on the host when the model is moved, and is "
     "not in its "
     "`state_dict()`",
-    why="`to()` and `cuda()` of a module move parameters and buffers. A tensor that is an attribute like any "
-    "other stays "
-    "where it was made: the first batch on a GPU fails, or the tensor is missing from checkpoints.",
+    why="A module's `to()` and `cuda()` move parameters and buffers. A tensor in a plain attribute stays where it "
+    "was created: the first batch on a GPU fails, or the tensor is missing from checkpoints.",
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer",

@@ -17,8 +17,7 @@ RULE = Rule(
     severity="error",
     message="`{model}` is still on the host when it is wrapped with `device_ids`: DistributedDataParallel "
     "raises ValueError",
-    why="With `device_ids` the parameters must be on that device already: the wrapper copies them to no "
-    "other.",
+    why="With `device_ids`, the parameters must already be on that device: the wrapper does not move them.",
     evidence=(
         Maintainer(
             "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/nn/parallel/distributed.py",

@@ -13,12 +13,12 @@ RULE = Rule(
     code="P313",
     name="graph-retained-between-batches",
     severity="warning",
-    message="`backward(retain_graph=True)` is the only backward pass of a turn: the graph is kept for "
-    "nothing, or turns share one that grows",
-    why="`retain_graph` is for a second backward pass through the same graph. With one pass a turn it "
-    "only keeps memory. Where it silences 'Trying to backward through the graph a second time', "
-    "something of the turn before, such as a hidden state, is still attached, and each turn goes "
-    "back through all before it.",
+    message="`backward(retain_graph=True)` is the only backward pass of an iteration: the graph is kept for "
+    "nothing, or iterations share one that grows",
+    why="`retain_graph` is for a second backward pass through the same graph. With one pass per iteration "
+    "it only wastes memory. If it silences 'Trying to backward through the graph a second time', "
+    "something from the previous iteration, such as a hidden state, is still attached, and each "
+    "backward pass goes through all earlier iterations.",
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html",
@@ -27,7 +27,7 @@ RULE = Rule(
             "efficient way.'",
         ),
     ),
-    fix=Fix("leave `retain_graph` out, and `detach()` what one turn hands to the next"),
+    fix=Fix("leave `retain_graph` out, and `detach()` what one iteration passes to the next"),
     bad=Example(
         "train.py",
         "import torch\nfrom net import Net\nnet = Net()\n"

@@ -76,8 +76,8 @@ def check(run: Description) -> Iterator[Diagnosis]:
         yield RULE.at(
             optimizer,
             severity="note",
-            says="saves memory and costs time: every matrix is projected at each step, and decomposed anew at some",
-            fix="compare its tokens a second with those of an 8-bit AdamW on a few hundred steps before a long run",
+            says="saves memory and costs time: each step projects every matrix, and some steps decompose it again",
+            fix="compare its tokens per second with those of 8-bit AdamW over a few hundred steps before a long run",
         )
 
 

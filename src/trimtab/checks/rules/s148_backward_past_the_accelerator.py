@@ -24,7 +24,7 @@ RULE = Rule(
     code="S148",
     name="backward-past-the-accelerator",
     severity="error",
-    message="`loss.backward()` goes past {whom}: {effect}",
+    message="`loss.backward()` bypasses {whom}: {effect}",
     why="`accelerator.backward(loss)` divides by the accumulation and multiplies by the scale of fp16. The prepared "
     "optimizer expects both: under fp16 its step divides gradients by a scale, 65,536 at first, with which they were "
     "never multiplied.",

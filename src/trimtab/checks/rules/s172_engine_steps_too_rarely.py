@@ -23,21 +23,20 @@ RULE = Rule(
     code="S172",
     name="engine-steps-too-rarely",
     severity="error",
-    message="`step()` is called every {period} batches, and DeepSpeed counts {size} such calls for one step: the "
-    "weights "
-    "change {size} times too rarely",
-    why="`engine.step()` belongs behind every `engine.backward(loss)`: it counts micro-batches itself and changes the "
-    "weights at each `gradient_accumulation_steps`-th call. Called only every so many batches, it counts those.",
+    message="`step()` is called every {period} batches, and DeepSpeed updates the weights at every {size} such calls: "
+    "updates come {size} times too rarely",
+    why="`engine.step()` belongs after every `engine.backward(loss)`: it counts its own calls and updates the weights "
+    "at every `gradient_accumulation_steps`-th one. If the script skips calls too, the two counts multiply.",
     evidence=(
         Maintainer(
             "https://github.com/deepspeedai/DeepSpeedExamples/issues/565",
             "'when call model.step(), the engine will count the step and update the model when total_step % "
             "accumuate_step == 0'.",
         ),
-        Arithmetic("With 8 in both places one step of the weights comes after 8 * 8 = 64 batches."),
+        Arithmetic("With 8 in both places, the weights are updated once every 8 * 8 = 64 batches."),
     ),
     fix=Fix(
-        "call `engine.step()` behind every `engine.backward(loss)`, or set `gradient_accumulation_steps` to 1"
+        "call `engine.step()` after every `engine.backward(loss)`, or set `gradient_accumulation_steps` to 1"
     ),
     bad=Example("train.py", _SCRIPT.format(step="    if (i + 1) % 8 == 0:\n        engine.step()\n")),
     good=Example("train.py", _SCRIPT.format(step="    engine.step()\n")),

@@ -13,9 +13,9 @@ RULE = Rule(
     code="S173",
     name="schedule-fails-at-step-0",
     severity="error",
-    message="`{name}` divides by the step, and LambdaLR asks for step 0 first: ZeroDivisionError",
-    why="A LambdaLR calls its function with 0 when it is made. `step ** -0.5` and `1 / step` have no "
-    "value there.",
+    message="`{name}` divides by the step, and LambdaLR calls it with step 0 first: ZeroDivisionError",
+    why="LambdaLR calls its function with 0 when it is created. `step ** -0.5` and `1 / step` are "
+    "undefined there.",
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LambdaLR.html",

@@ -13,10 +13,10 @@ RULE = Rule(
     code="S174",
     name="rate-multiplied-twice",
     severity="error",
-    message="the function of LambdaLR gives a rate, and LambdaLR multiplies the optimizer's rate by it: "
+    message="the function of LambdaLR returns a learning rate, and LambdaLR multiplies the optimizer's by it: "
     "{peak}",
-    why="`lr_lambda` is a factor of the rate that the optimizer was made with. A function that gives "
-    "the rate itself makes its square of it.",
+    why="`lr_lambda` returns a factor for the optimizer's initial learning rate. A function that returns "
+    "the learning rate itself squares it.",
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LambdaLR.html",

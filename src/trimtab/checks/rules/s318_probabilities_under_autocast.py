@@ -12,9 +12,9 @@ RULE = Rule(
     code="S318",
     name="probabilities-under-autocast",
     severity="error",
-    message="`{loss}` is refused under autocast on a GPU: RuntimeError",
-    why="A cross entropy of probabilities has gradients that 16 bits cannot hold, so torch refuses it "
-    "there. The form that takes scores before the sigmoid is exact.",
+    message="`{loss}` raises RuntimeError under autocast on a GPU",
+    why="The gradients of a cross entropy of probabilities may not fit into 16 bits, so torch raises an "
+    "error. The form that takes the scores before the sigmoid is safe.",
     evidence=(
         Maintainer(
             "https://docs.pytorch.org/docs/stable/amp.html#prefer-binary-cross-entropy-with-logits-over-bina"

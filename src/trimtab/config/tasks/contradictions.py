@@ -14,7 +14,7 @@ from trimtab.config.tasks.source_factors import factor_contradictions
 from trimtab.metrics.catalogue import metric_of, metrics_in
 
 VECTOR_TASKS = ("translation", "language_model", "image_classification")
-"""Whose models give one vector for each target, as `loss.feature_matching` needs them."""
+"""Tasks whose models give one vector for each target, which `loss.feature_matching` needs."""
 NO_TERMS = ("kind", "guided_alignment", "feature_matching", "boxes")
 """Keys of the loss that are no terms of the cross-entropy, or are checked for all tasks by themselves."""
 
@@ -58,7 +58,7 @@ def feature_contradictions(recipe: Recipe) -> Iterator[Complaint]:
     if recipe.task not in VECTOR_TASKS:
         yield Complaint(
             path="loss.feature_matching",
-            what="only models that give one vector for each target have vectors to match",
+            what="feature matching needs a model with one vector for each target",
             got=f"feature_matching, with task {recipe.task}",
             allowed=" or ".join(f"task {each}" for each in VECTOR_TASKS),
             fix="leave it out",

@@ -147,7 +147,7 @@ def _counts(number: int, role: str, weight: Any) -> bool:
     if weight is None:
         return True
     if isinstance(weight, bool) or weight not in (0, 1):
-        raise ValueError(f"message {number} has the {WEIGHT} {str(weight)[:40]}: 0 or 1, or none")
+        raise ValueError(f"message {number} has the {WEIGHT} {str(weight)[:40]}: 0 or 1 is allowed")
     if weight and role != ASSISTANT:
         raise ValueError(
             f"message {number}, of the role {role!r}, has the {WEIGHT} 1: only answers are learned"
@@ -161,18 +161,18 @@ def _tools(tools: Any) -> Sequence[Any]:
         try:
             tools = json.loads(tools)
         except ValueError:
-            raise ValueError(f"`{TOOLS}` is a text that is no JSON") from None
+            raise ValueError(f"`{TOOLS}` is not valid JSON") from None
     if not tools:
         return ()
     if not isinstance(tools, list):
-        raise ValueError(f"`{TOOLS}` is no list")
+        raise ValueError(f"`{TOOLS}` is not a list")
     return tools
 
 
 def _tool_calls(number: int, calls: Any) -> list[dict[str, Any]]:
     """The calls with their arguments as objects, which templates write as JSON; OpenAI has them as text already."""
     if not isinstance(calls, list) or not all(isinstance(each, dict) for each in calls):
-        raise ValueError(f"message {number} has `tool_calls` that are no list of objects")
+        raise ValueError(f"message {number} has `tool_calls` that are not a list of objects")
     return [_with_arguments_read(each) for each in calls]
 
 

@@ -57,7 +57,7 @@ class DocumentPairs(PlainPairs):
 
     @property
     def broken_documents(self) -> list[tuple[int, Problem]]:
-        """See `Pairs`; none of the pairs is of one of these."""
+        """See `Pairs`; broken documents give no pairs."""
         return [(number + 1, self.problem(number)) for number in self.broken.tolist()]
 
     def problem(self, number: int) -> Problem:

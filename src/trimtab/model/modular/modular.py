@@ -24,7 +24,7 @@ ROWS_MULTIPLE = 64
 MOST_SHAPES = 64
 """Numbers of packs for which layers of one kind are compiled; beyond it they run as written."""
 PLAIN = nn.ModuleDict()
-"""Has the attributes that no module in a ModuleDict may be called."""
+"""No module in a ModuleDict may have the name of one of its attributes."""
 
 
 class Modular(Transformer):
@@ -221,8 +221,8 @@ def of_name(tables: nn.ModuleDict | None, name: str) -> Any:
 
 
 def key_of(name: str) -> str:
-    """What a component or language is called among the weights: its name, with a line behind it where a ModuleDict has
-    an attribute of that name, as it has of `to` and `half`, or of a beginning that only lines follow, so that `to_` is
-    another one."""
+    """The name of a component or language among the weights. It gets an underscore if a ModuleDict has an attribute of
+    that name, such as `to` or `half`, or if it is such a name with underscores at its end, so that `to` and `to_` stay
+    distinct."""
     beginnings = (name[:stop] for stop in range(len(name.rstrip("_")) or 1, len(name) + 1))
     return f"{name}_" if any(hasattr(PLAIN, each) for each in beginnings) else name

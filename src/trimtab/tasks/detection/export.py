@@ -116,7 +116,7 @@ def export_detector(
         if not gate.passed:
             raise RunFailed(
                 f"the export differs from the trainer; nothing was written\n{gate.render()}\n"
-                "After few steps, proposals score nearly alike, so that rounding selects others: train longer"
+                "After few steps, many scores are nearly equal, and rounding changes the selection: train longer"
             )
         (draft / "gate.json").write_text(json.dumps(gate.to_dict(), indent=2) + "\n", encoding="utf-8")
     return ExportedFolder(out, target.name, detector.checkpoint.step, gate)
@@ -204,9 +204,9 @@ def compare(detector: TrainedDetector, rows: list[np.ndarray], path: Path) -> Bo
 
 
 def farthest(found: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """How far scores and sides, `queries numbers` with four sides last, are at most from the nearest of the other ones.
-    The order of queries says nothing: proposals of equal score come in another order where sums are rounded otherwise.
-    Looked at are those that score at least 0.01, and the best ten in any case."""
+    """The largest distances of scores and sides, `queries numbers` with four sides last, from the nearest query of
+    `other`. The order of queries is ignored: rounding can swap proposals of equal score. Only queries with a score of
+    at least 0.01 are compared, and the best ten in any case."""
     best = found[:, :-4].max(1)
     seen = found[best >= min(LEAST_SCORE, np.sort(best)[-10:].min())]
     apart = np.abs(seen[:, None] - other[None])
