@@ -1,8 +1,11 @@
+import hashlib
 import json
 
 import pytest
 
 from tests.for_each import for_each
+from trimtab.data.formats import conversations
+from trimtab.data.formats.chat import Conversation, messages_of
 from trimtab.data.formats.conversations import Conversations, open_conversations
 from trimtab.errors import InputError
 
@@ -28,6 +31,20 @@ def test_each_shape_of_a_line_is_a_conversation(tmp_path):
         [("user", one), ("assistant", other)] for one, other in ("ab", "cd", "ef", "gh")
     ]
     assert found.passage(2).text == "<|im_start|>user\ne<|im_end|>\n<|im_start|>assistant\nf<|im_end|>\n"
+
+
+def test_lines_are_checked_again_where_a_table_was_made_without_the_checks(tmp_path, monkeypatch):
+    fine = opened(tmp_path, *LINES)
+    name = f"conversations {fine.documents.lines.fingerprint}"
+    assert fine.fingerprint == hashlib.sha256(name.encode()).hexdigest()  # what runs of before have
+
+    wrong = {"messages": [{"role": "asistant", "content": "b"}]}
+    monkeypatch.setattr(conversations, "conversation_of", lambda fields: Conversation(messages_of(fields)))
+    monkeypatch.setattr(conversations, "CHECKED", "")
+    opened(tmp_path, wrong)
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="did you mean 'assistant'"):
+        opened(tmp_path, wrong)
 
 
 def said(*messages):
