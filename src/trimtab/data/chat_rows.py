@@ -17,10 +17,6 @@ from trimtab.data.transforms.apply import EMPTY_TARGET
 from trimtab.errors import input_error
 
 
-class _NoTools(Refused):
-    """The template does not write the tools of a conversation."""
-
-
 @dataclass(frozen=True, slots=True)
 class ChatRows:
     """Turns messages into rows; may be pickled."""
@@ -52,14 +48,19 @@ class ChatRows:
         said = ""
         answers = [number for number, each in enumerate(messages) if each.role == ASSISTANT]
         learned = [number for number in answers if messages[number].counts]
+        lacking, lack = self._unwritten(messages[: learned[-1] + 1], tools) if learned else (0, "")
         for number in learned:
             if not messages[number].content.strip() and not messages[number].calls:
                 dropped.append(EMPTY_TARGET)
                 continue
+            if lack and number >= lacking:
+                dropped.append(NO_TOOLS)
+                said = said or f"the template does not write `{lack}`"
+                continue
             try:
                 row = self.answer(messages, number, tools)
             except Refused as error:
-                dropped.append(NO_TOOLS if isinstance(error, _NoTools) else REFUSED)
+                dropped.append(REFUSED)
                 said = said or str(error)
                 continue
             if len(row.ids) > self.max_tokens:
@@ -85,10 +86,9 @@ class ChatRows:
 
     def split(self, messages: Sequence[Message], number: int, tools: Sequence[Any] = ()) -> tuple[str, str]:
         """The text up to an answer, and the answer with what the template puts behind it. Raises Refused, also for a
-        template that writes what came before an answer otherwise when the answer is there, or no tools."""
+        template that writes what came before an answer otherwise when the answer is there."""
         prompt = self._rendered(messages[:number], answer=True, tools=tools)
         whole = self._rendered(messages[: number + 1], answer=False, tools=tools)
-        self._refuse_unwritten(messages[: number + 1], tools, whole)
         if whole.startswith(prompt):
             return prompt, whole[len(prompt) :]
         # Some prompt for more than an answer has, as for thoughts; the answer begins where both part.
@@ -97,16 +97,33 @@ class ChatRows:
             raise Refused("what comes before an answer is written otherwise with it")
         return common, whole[len(common) :]
 
-    def _refuse_unwritten(self, messages: Sequence[Message], tools: Sequence[Any], whole: str) -> None:
-        """Raises where the text is the same without the tools, or without the calls of a message."""
-        if tools and self._rendered(messages, answer=False) == whole:
-            raise _NoTools(f"the template does not write `{TOOLS}`")
+    def _unwritten(self, messages: Sequence[Message], tools: Sequence[Any]) -> tuple[int, str]:
+        """The first message from which on the text is the same without the tools (then 0), or without the calls of the
+        message; and the field that the template does not write, which is empty where it writes all."""
+        if tools and self._same(messages, messages, tools, ()):
+            return 0, TOOLS
         for number, message in enumerate(messages):
             if message.calls:
                 others = {name: each for name, each in (message.fields or {}).items() if name not in CALLS}
-                without = [*messages[:number], message._replace(fields=others), *messages[number + 1 :]]
-                if self._rendered(without, answer=False, tools=tools) == whole:
-                    raise _NoTools(f"the template does not write `{message.calls[0]}`")
+                without = [*messages[:number], message._replace(fields=others)]
+                if self._same(messages[: number + 1], without, tools, tools):
+                    return number, message.calls[0]
+        return 0, ""
+
+    def _same(
+        self,
+        messages: Sequence[Message],
+        others: Sequence[Message],
+        tools: Sequence[Any],
+        other: Sequence[Any],
+    ) -> bool:
+        """Whether the template writes the same for both, where it refuses neither."""
+        try:
+            return self._rendered(messages, answer=False, tools=tools) == self._rendered(
+                others, answer=False, tools=other
+            )
+        except Refused:
+            return False
 
     def _rendered(self, messages: Sequence[Message], *, answer: bool, tools: Sequence[Any] = ()) -> str:
         own = self.tokenizer
