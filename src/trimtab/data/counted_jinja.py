@@ -127,8 +127,9 @@ def _inside(value: Any) -> Iterator[Any] | None:
 
 def _weighed(value: Any) -> Any:
     """Counts all that a value holds, as what writes or compares it reads that; gives it back."""
-    for size in pieces(value):
-        _spend(1 + size // _CHARACTERS_PER_STEP)
+    if (steps := LEFT.get()) is not None:
+        for size in pieces(value):
+            steps.spend(1 + size // _CHARACTERS_PER_STEP)
     return value
 
 
