@@ -167,6 +167,16 @@ def test_calls_that_the_template_does_not_write_drop_the_answers_from_there_on()
     assert (len(rows), dropped, said) == (1, [NO_TOOLS], "the template does not write `tool_calls`")
 
 
+def test_answers_behind_a_role_that_the_template_does_not_write_are_dropped():
+    asked, said = TALK[1], TALK[2]
+    talk = [asked, said, Message("context", "c"), asked, said]
+    assert len(chats().rows(talk).rows) == 2
+    deaf = TEMPLATE.replace("in messages", "in messages if m.role in ['user', 'assistant']")
+    assert deaf != TEMPLATE
+    rows, dropped, why = chats(deaf).rows(talk)
+    assert (len(rows), dropped, why) == (1, [REFUSED], "the template does not write the role 'context'")
+
+
 def test_tools_are_rendered_as_transformers_does():
     from transformers import PreTrainedTokenizerFast
 

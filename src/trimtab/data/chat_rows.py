@@ -4,13 +4,13 @@ Each answer is a row of its own behind the whole conversation up to it, written 
 model is asked: so a template may drop what earlier turns thought, and needs no mark of what the assistant says.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from trimtab.data.chat_template import Refused, render_chat
 from trimtab.data.fast_tokenizer import FastTokenizer
-from trimtab.data.formats.chat import ASSISTANT, CALLS, TOOLS, Message
+from trimtab.data.formats.chat import ASSISTANT, CALLS, KNOWN_ROLES, TOOLS, Message
 from trimtab.data.id_filter import NO_TOOLS, NOT_LEARNED, REFUSED, TOO_LONG
 from trimtab.data.text_rows import LineRows, Row
 from trimtab.data.transforms.apply import EMPTY_TARGET
@@ -48,14 +48,15 @@ class ChatRows:
         said = ""
         answers = [number for number, each in enumerate(messages) if each.role == ASSISTANT]
         learned = [number for number in answers if messages[number].counts]
-        lacking, lack = self._unwritten(messages[: learned[-1] + 1], tools) if learned else (0, "")
+        unwritten = [*self._unwritten(messages[: learned[-1] + 1], tools)] if learned else []
         for number in learned:
             if not messages[number].content.strip() and not messages[number].calls:
                 dropped.append(EMPTY_TARGET)
                 continue
-            if lack and number >= lacking:
-                dropped.append(NO_TOOLS)
-                said = said or f"the template does not write `{lack}`"
+            if lacking := [each for each in unwritten if each[0] <= number]:
+                _, reason, what = lacking[0]
+                dropped.append(reason)
+                said = said or f"the template does not write {what}"
                 continue
             try:
                 row = self.answer(messages, number, tools)
@@ -97,18 +98,24 @@ class ChatRows:
             raise Refused("what comes before an answer is written otherwise with it")
         return common, whole[len(common) :]
 
-    def _unwritten(self, messages: Sequence[Message], tools: Sequence[Any]) -> tuple[int, str]:
-        """The first message from which on the text is the same without the tools (then 0), or without the calls of the
-        message; and the field that the template does not write, which is empty where it writes all."""
+    def _unwritten(self, messages: Sequence[Message], tools: Sequence[Any]) -> Iterator[tuple[int, str, str]]:
+        """What the template does not write, since the text is the same without it: the tools, the calls of a message,
+        or an unusual role. The number of the first message that it concerns, the reason to drop answers from there on,
+        and what it is."""
         if tools and self._same(messages, messages, tools, ()):
-            return 0, TOOLS
+            yield 0, NO_TOOLS, f"`{TOOLS}`"
+        unusual = {each.role: number for number, each in reversed([*enumerate(messages)])}
+        for role, number in unusual.items():
+            if role not in KNOWN_ROLES:
+                others = [each._replace(role=f"{role}_") if each.role == role else each for each in messages]
+                if self._same(messages, others, tools, tools):
+                    yield number, REFUSED, f"the role {role[:40]!r}"
         for number, message in enumerate(messages):
             if message.calls:
                 others = {name: each for name, each in (message.fields or {}).items() if name not in CALLS}
                 without = [*messages[:number], message._replace(fields=others)]
                 if self._same(messages[: number + 1], without, tools, tools):
-                    return number, message.calls[0]
-        return 0, ""
+                    yield number, NO_TOOLS, f"`{message.calls[0]}`"
 
     def _same(
         self,
