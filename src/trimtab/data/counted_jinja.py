@@ -26,25 +26,12 @@ _MOST_BITS = 100_000
 _CONVERSION = re.compile(r"%(?:\([^)]*\))?[#0\- +]*(\*|\d*)(?:\.(\*|\d*))?")
 _SIZES = frozenset({"batch", "center", "indent", "round", "slice", "tojson", "truncate", "wordwrap"})
 """The filters whose numbers say how much they make."""
+_AT_ONCE = frozenset({"attr", "count", "d", "default", "first", "last", "length", "random"})
+"""The filters that take as long for many items as for a few."""
 _SHALLOW = frozenset(
-    {
-        "attr",
-        "batch",
-        "count",
-        "d",
-        "default",
-        "first",
-        "items",
-        "last",
-        "length",
-        "list",
-        "map",
-        "random",
-        "reject",
-    }
-    | {"rejectattr", "reverse", "select", "selectattr", "slice"}
+    {"batch", "items", "list", "map", "reject", "rejectattr", "reverse", "select", "selectattr", "slice"}
 )
-"""The filters that do not read what is inside of the items that they are given."""
+"""Those that do not read what is inside of the items that they are given."""
 _COMPARING = frozenset(
     {
         "!=",
@@ -140,6 +127,12 @@ def _spent(value: Any) -> Any:
     return value
 
 
+def _sliced(value: Any) -> Any:
+    """Counts a part that is copied as it is; gives it back."""
+    _spend(1 + len(value) // _CHARACTERS_PER_STEP if isinstance(value, Sized) else 1)
+    return value
+
+
 def _written(value: Any) -> Any:
     """Counts a value that becomes part of the text; gives it back."""
     return _spent(value if isinstance(value, str) else _weighed(value))
@@ -219,6 +212,7 @@ class Counting(ImmutableSandboxedEnvironment):
             self.tests[name] = _counted_test(self.tests[name])
         filters["counted"] = _only_counting(_counted)
         filters["spent"] = _only_counting(_spent)
+        filters["sliced"] = _only_counting(_sliced)
         filters["weighed"] = _only_counting(_weighed)
         filters["literal"] = _only_counting(lambda length: _spend(length) or "")
         del self.globals["lipsum"]
@@ -234,7 +228,9 @@ class Counting(ImmutableSandboxedEnvironment):
         if super().wrap_str_format(value) is None:
             return None
         text = value.__self__
-        formatter = (_EscapeFormatter if isinstance(text, Markup) else _Formatter)(self)
+        formatter = (
+            _EscapeFormatter(self, escape=text.escape) if isinstance(text, Markup) else _Formatter(self)
+        )
 
         def format(*args: Any, **named: Any) -> str:
             if value.__name__ == "format_map":
@@ -287,12 +283,10 @@ def _filtered(node: Any, name: str) -> Any:
 def _count_in(parent: Any) -> None:
     """Counts what the sandbox is not asked about."""
     for field, value in parent.iter_fields():
-        if _makes_anew(value):
-            setattr(parent, field, _filtered(value, "spent"))
-        elif isinstance(value, list):
-            value[:] = [
-                _filtered(each, "spent") if _makes_anew(each) else each for each in cast("list[Any]", value)
-            ]
+        if isinstance(value, list):
+            value[:] = [_made_anew(each) for each in cast("list[Any]", value)]
+        else:
+            setattr(parent, field, _made_anew(value))
     if isinstance(parent, nodes.For):
         parent.iter = _filtered(parent.iter, "counted")
     elif isinstance(parent, nodes.Concat):
@@ -316,11 +310,12 @@ def _count_in(parent: Any) -> None:
             parent.nodes.append(_filtered(nodes.Const(length, lineno=parent.lineno), "literal"))
 
 
-def _makes_anew(node: Any) -> bool:
-    """Whether a node is `a ~ b` or `a[1:]`, which are no operators that the sandbox sees."""
-    return isinstance(node, nodes.Concat) or (
-        isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice) and node.ctx == "load"
-    )
+def _made_anew(node: Any) -> Any:
+    """A node, counted where it is `a ~ b` or `a[1:]`, which are no operators that the sandbox sees."""
+    if isinstance(node, nodes.Concat):
+        return _filtered(node, "spent")
+    is_slice = isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice)
+    return _filtered(node, "sliced") if is_slice else node
 
 
 def _with_context(run: Any, context: Any) -> tuple[Any, ...]:
@@ -353,10 +348,11 @@ def _counted_filter(name: str, run: Any) -> Any:
     def filter(context: Any, value: Any, *args: Any, **named: Any) -> Any:
         _spend(STEPS_PER_CALL)
         given = (*args, *named.values())
-        value = _counted(value, _spent if name in _SHALLOW else _weighed)
+        if name not in _AT_ONCE or not isinstance(value, Sized):
+            value = _counted(value, _spent if name in _SHALLOW else _weighed)
         _weighed(given)
         if name == "join":
-            value = [*value]
+            value = [*cast("Iterator[Any]", value)]
             _spend(len(value) * sum(1 + each for each in pieces(given)))
         elif name == "format":
             _spend_on_conversions(str(value), args or named)
@@ -367,7 +363,7 @@ def _counted_filter(name: str, run: Any) -> Any:
             _spend(lines * (_size(given, int) + _size(given)))
         if name in ("striptags", "urlize", "wordwrap"):
             length = len(str(value))
-            _spend(length * (_size(given) + length // 64))
+            _spend(length * (_size(given) + length // 16_384))
         return _spent(run(*_with_context(run, context), value, *args, **named))
 
     return pass_context(filter)
