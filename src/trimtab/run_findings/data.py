@@ -248,10 +248,7 @@ UNUSUAL_ROLE = RunFinding(
         "A template writes such a role as it is, or in the place of another one; the pretrained model may never have "
         "read it. Messages of the model itself count only under the role `assistant`."
     ),
-    fix=(
-        "rename the role in the data (`assistant` for answers), or leave it where the template is made for it; "
-        "`trimtab data inspect` shows an example as the template writes it"
-    ),
+    fix="rename the role in the data (`assistant` for answers), or leave it where the template is made for it",
     home="tasks/text/data_checks.py",
     symptoms=("the model ignores the context that it is given",),
 )
