@@ -1,7 +1,9 @@
 import pytest
 
 from tests.pretrained_folder import NUM_IDS, TEMPLATE, fast_tokenizer
+from trimtab.data import chat_rows
 from trimtab.data.chat_rows import ChatRows
+from trimtab.data.chat_template import render_chat
 from trimtab.data.fast_tokenizer import FastTokenizer, SpecialIds
 from trimtab.data.formats.chat import Message
 from trimtab.data.id_filter import NO_TOOLS, NOT_LEARNED, REFUSED, TOO_LONG
@@ -144,6 +146,35 @@ def test_calls_of_tools_are_learned_as_the_template_writes_them_and_dropped_wher
     assert own.marked(rows[1]).startswith('<|im_start|>[{"type": "function"')
     assert chats().rows(talk) == ([], [NO_TOOLS] * 2, "the template does not write `tool_calls`")
     assert chats().rows(TALK, TOOLS) == ([], [NO_TOOLS] * 2, "the template does not write `tools`")
+
+
+def test_texts_are_rendered_a_few_times_for_each_answer_however_many_calls_there_are(monkeypatch):
+    rendered = []
+    monkeypatch.setattr(
+        chat_rows, "render_chat", lambda *given, **named: rendered.append(1) or render_chat(*given, **named)
+    )
+    for answers in (4, 24):
+        rendered.clear()
+        talk = [TALK[1], Message("assistant", "", fields=CALL), Message("tool", "2")] * answers
+        assert len(chats(CALLING, max_tokens=9999).rows(talk, TOOLS).rows) == answers
+        assert len(rendered) <= 2 + 5 * answers
+
+
+def test_calls_that_the_template_does_not_write_drop_the_answers_from_there_on():
+    calling = CALLING.replace("m.tool_calls", "([] if m.content == 'silent' else m.tool_calls)")
+    talk = [TALK[1], TALK[2], TALK[1], Message("assistant", "silent", fields=CALL, counts=False), *TALK[3:]]
+    rows, dropped, said = chats(calling).rows(talk, TOOLS)
+    assert (len(rows), dropped, said) == (1, [NO_TOOLS], "the template does not write `tool_calls`")
+
+
+def test_answers_behind_a_role_that_the_template_does_not_write_are_dropped():
+    asked, said = TALK[1], TALK[2]
+    talk = [asked, said, Message("context", "c"), asked, said]
+    assert len(chats().rows(talk).rows) == 2
+    deaf = TEMPLATE.replace("in messages", "in messages if m.role in ['user', 'assistant']")
+    assert deaf != TEMPLATE
+    rows, dropped, why = chats(deaf).rows(talk)
+    assert (len(rows), dropped, why) == (1, [REFUSED], "the template does not write the role 'context'")
 
 
 def test_tools_are_rendered_as_transformers_does():

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.for_each import for_each
 from tests.pretrained_folder import pretrained_folder
 from trimtab.errors import InputError
 from trimtab.inference.exported import open_model
@@ -16,6 +17,15 @@ def test_a_pretrained_folder_continues_texts_without_any_run(tmp_path):
     assert (found.window, found.tokenizer.start, found.model.num_ids) == (128, 1, 270)
     text = next(iter(load_generator(str(base)).generate(["the"])))
     assert text.prompt == "the"
+
+
+@for_each("name", ["m.gguf", "config.json"])
+def test_a_run_is_no_pretrained_model_whatever_else_is_in_its_folder(name, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    (folder / name).touch()
+    assert is_pretrained(folder)
+    (folder / "recipe.yaml").touch()
+    assert not is_pretrained(folder)
 
 
 def test_a_name_of_the_hub_is_the_model_that_was_downloaded_or_says_how_to_download_it(tmp_path, monkeypatch):

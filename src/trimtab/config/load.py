@@ -136,16 +136,16 @@ def parse_recipe(
     filled = with_pretrained(tree, folder=path.absolute().parent, begun=begun)
     started = with_start(filled.tree, folder=path.absolute().parent, begun=begun)
     found = complaints_about(started.tree)
+    # What a file of a pretrained model says may be sound, and contradict the recipe.
+    from_files = filled.from_files if found else NOTHING
     recipe = None if found else Recipe.model_validate(started.tree)
     notes: tuple[str, ...] = ()
     if recipe is not None:
         recipe, notes = fitted(recipe)
         found = [*contradictions(recipe), *untrained_rows(recipe, folder=path.absolute().parent)]
     if recipe is None or found:
-        own = [each for each in found if _origin(each, filled.from_files) is None]
-        raise InputError(
-            *_of_files(found, filled.from_files), *placed(own, str(path), read.positions, overridden)
-        )
+        own = [each for each in found if _origin(each, from_files) is None]
+        raise InputError(*_of_files(found, from_files), *placed(own, str(path), read.positions, overridden))
     return LoadedRecipe(
         recipe=recipe,
         path=path,

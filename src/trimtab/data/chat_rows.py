@@ -4,21 +4,17 @@ Each answer is a row of its own behind the whole conversation up to it, written 
 model is asked: so a template may drop what earlier turns thought, and needs no mark of what the assistant says.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from trimtab.data.chat_template import Refused, render_chat
 from trimtab.data.fast_tokenizer import FastTokenizer
-from trimtab.data.formats.chat import ASSISTANT, CALLS, TOOLS, Message
+from trimtab.data.formats.chat import ASSISTANT, CALLS, KNOWN_ROLES, TOOLS, Message
 from trimtab.data.id_filter import NO_TOOLS, NOT_LEARNED, REFUSED, TOO_LONG
 from trimtab.data.text_rows import LineRows, Row
 from trimtab.data.transforms.apply import EMPTY_TARGET
 from trimtab.errors import input_error
-
-
-class _NoTools(Refused):
-    """The template does not write the tools of a conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +48,20 @@ class ChatRows:
         said = ""
         answers = [number for number, each in enumerate(messages) if each.role == ASSISTANT]
         learned = [number for number in answers if messages[number].counts]
+        unwritten = [*self._unwritten(messages[: learned[-1] + 1], tools)] if learned else []
         for number in learned:
             if not messages[number].content.strip() and not messages[number].calls:
                 dropped.append(EMPTY_TARGET)
                 continue
+            if lacking := [each for each in unwritten if each[0] <= number]:
+                _, reason, what = lacking[0]
+                dropped.append(reason)
+                said = said or f"the template does not write {what}"
+                continue
             try:
                 row = self.answer(messages, number, tools)
             except Refused as error:
-                dropped.append(NO_TOOLS if isinstance(error, _NoTools) else REFUSED)
+                dropped.append(REFUSED)
                 said = said or str(error)
                 continue
             if len(row.ids) > self.max_tokens:
@@ -85,10 +87,9 @@ class ChatRows:
 
     def split(self, messages: Sequence[Message], number: int, tools: Sequence[Any] = ()) -> tuple[str, str]:
         """The text up to an answer, and the answer with what the template puts behind it. Raises Refused, also for a
-        template that writes what came before an answer otherwise when the answer is there, or no tools."""
+        template that writes what came before an answer otherwise when the answer is there."""
         prompt = self._rendered(messages[:number], answer=True, tools=tools)
         whole = self._rendered(messages[: number + 1], answer=False, tools=tools)
-        self._refuse_unwritten(messages[: number + 1], tools, whole)
         if whole.startswith(prompt):
             return prompt, whole[len(prompt) :]
         # Some prompt for more than an answer has, as for thoughts; the answer begins where both part.
@@ -97,16 +98,39 @@ class ChatRows:
             raise Refused("what comes before an answer is written otherwise with it")
         return common, whole[len(common) :]
 
-    def _refuse_unwritten(self, messages: Sequence[Message], tools: Sequence[Any], whole: str) -> None:
-        """Raises where the text is the same without the tools, or without the calls of a message."""
-        if tools and self._rendered(messages, answer=False) == whole:
-            raise _NoTools(f"the template does not write `{TOOLS}`")
+    def _unwritten(self, messages: Sequence[Message], tools: Sequence[Any]) -> Iterator[tuple[int, str, str]]:
+        """What the template does not write, since the text is the same without it: the tools, the calls of a message,
+        or an unusual role. The number of the first message that it concerns, the reason to drop answers from there on,
+        and what it is."""
+        if tools and self._same(messages, messages, tools, ()):
+            yield 0, NO_TOOLS, f"`{TOOLS}`"
+        unusual = {each.role: number for number, each in reversed([*enumerate(messages)])}
+        for role, number in unusual.items():
+            if role not in KNOWN_ROLES:
+                others = [each._replace(role=f"{role}_") if each.role == role else each for each in messages]
+                if self._same(messages, others, tools, tools):
+                    yield number, REFUSED, f"the role {role[:40]!r}"
         for number, message in enumerate(messages):
             if message.calls:
                 others = {name: each for name, each in (message.fields or {}).items() if name not in CALLS}
-                without = [*messages[:number], message._replace(fields=others), *messages[number + 1 :]]
-                if self._rendered(without, answer=False, tools=tools) == whole:
-                    raise _NoTools(f"the template does not write `{message.calls[0]}`")
+                without = [*messages[:number], message._replace(fields=others)]
+                if self._same(messages[: number + 1], without, tools, tools):
+                    yield number, NO_TOOLS, f"`{message.calls[0]}`"
+
+    def _same(
+        self,
+        messages: Sequence[Message],
+        others: Sequence[Message],
+        tools: Sequence[Any],
+        other: Sequence[Any],
+    ) -> bool:
+        """Whether the template writes the same for both, where it refuses neither."""
+        try:
+            return self._rendered(messages, answer=False, tools=tools) == self._rendered(
+                others, answer=False, tools=other
+            )
+        except Refused:
+            return False
 
     def _rendered(self, messages: Sequence[Message], *, answer: bool, tools: Sequence[Any] = ()) -> str:
         own = self.tokenizer

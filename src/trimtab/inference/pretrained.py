@@ -10,6 +10,7 @@ from trimtab.config.pretrained.place import CONFIG, GGUF, find_pretrained
 from trimtab.config.pretrained_model import PretrainedModel
 from trimtab.config.tokenizer import PretrainedTokenizer
 from trimtab.config.transformers_model import TransformersModel
+from trimtab.config.warm_start import RECIPE
 from trimtab.data.exact_text import ExactText
 from trimtab.data.pretrained_tokenizer import read_pretrained
 from trimtab.device import choose_device
@@ -39,8 +40,11 @@ class PretrainedText:
 
 
 def is_pretrained(folder: Path) -> bool:
-    """Whether a path is a GGUF file, or a folder in the form of Hugging Face or with one GGUF file."""
-    return folder.suffix == GGUF or (folder / CONFIG).is_file() or len([*folder.glob(f"*{GGUF}")]) == 1
+    """Whether a path is a GGUF file, or a folder in the form of Hugging Face or with one GGUF file; a run, which has a
+    recipe, is none, whatever else is in it."""
+    if folder.suffix == GGUF or (folder / RECIPE).is_file():
+        return folder.suffix == GGUF
+    return (folder / CONFIG).is_file() or len([*folder.glob(f"*{GGUF}")]) == 1
 
 
 def load_pretrained(spec: str, *, device: str | None = None, adapter: str | None = None) -> PretrainedText:

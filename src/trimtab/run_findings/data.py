@@ -238,6 +238,21 @@ TEXT_CHANGES_IN_THE_TOKENIZER = RunFinding(
     ),
 )
 
+UNUSUAL_ROLE = RunFinding(
+    code="D214",
+    name="unusual-role",
+    severity="warning",
+    when="before the first step",
+    seen="messages of conversations have a role that few chat templates know, such as `context`",
+    why=(
+        "A template writes such a role as it is, or in the place of another one; the pretrained model may never have "
+        "read it. Messages of the model itself count only under the role `assistant`."
+    ),
+    fix="rename the role in the data (`assistant` for answers), or leave it where the template is made for it",
+    home="tasks/text/data_checks.py",
+    symptoms=("the model ignores the context that it is given",),
+)
+
 
 ALL = (
     UNKNOWN_PIECES,
@@ -251,6 +266,7 @@ ALL = (
     LINE_OUT_OF_ALL_PROPORTION,
     NUL_IN_TEXT,
     TARGET_COPIES_SOURCE,
+    UNUSUAL_ROLE,
     SYMBOLS_CLASH,
     TEXT_CHANGES_IN_THE_TOKENIZER,
 )

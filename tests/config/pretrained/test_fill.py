@@ -5,8 +5,11 @@ import pytest
 from tests.for_each import for_each
 from tests.pretrained_folder import pretrained_folder
 from tests.text_run import text_recipe
+from trimtab.config import load
+from trimtab.config.complaint import Complaint
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
+from trimtab.config.pretrained.shapes import OF_FILES
 from trimtab.errors import InputError
 
 
@@ -59,6 +62,20 @@ def test_sizes_that_cannot_be_are_said_of_the_file_that_has_them(changes, field,
         )
     assert [each.what.split(": ")[:2] for each in error.value.problems] == [[f"{base}/config.json", field]]
     assert {each.where for each in error.value.problems} == {""}
+
+
+def test_what_is_sound_in_a_file_and_contradicts_the_recipe_is_said_of_the_recipe(tmp_path, monkeypatch):
+    complaints = [
+        Complaint(path=f"model.{key}", what="contradicts", got="", allowed="", fix=f"set {key}")
+        for key in OF_FILES
+    ]
+    monkeypatch.setattr(load, "contradictions", lambda recipe: complaints)
+    with pytest.raises(InputError) as error:
+        loaded(tmp_path)
+    problems = error.value.problems
+    assert {each.what for each in problems} == {f"{each.path}: contradicts" for each in complaints}
+    assert {each.fix for each in problems} == {each.fix for each in complaints}
+    assert all(".yaml:" in each.where for each in problems)
 
 
 def test_a_size_that_the_recipe_writes_is_said_of_the_recipe(tmp_path):

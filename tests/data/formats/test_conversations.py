@@ -1,8 +1,11 @@
+import hashlib
 import json
 
 import pytest
 
 from tests.for_each import for_each
+from trimtab.data.formats import conversations
+from trimtab.data.formats.chat import Conversation, messages_of
 from trimtab.data.formats.conversations import Conversations, open_conversations
 from trimtab.errors import InputError
 
@@ -30,6 +33,26 @@ def test_each_shape_of_a_line_is_a_conversation(tmp_path):
     assert found.passage(2).text == "<|im_start|>user\ne<|im_end|>\n<|im_start|>assistant\nf<|im_end|>\n"
 
 
+def test_roles_of_other_templates_are_read(tmp_path):
+    roles = ("model", "context", "tool_response", "function_call", "Alice")
+    found = opened(tmp_path, *(said({"role": role, "content": "a"}) for role in roles))
+    assert [found.documents.conversation(line).messages[0].role for line in range(len(roles))] == [*roles]
+
+
+def test_lines_are_checked_again_where_a_table_was_made_without_the_checks(tmp_path, monkeypatch):
+    fine = opened(tmp_path, *LINES)
+    name = f"conversations {fine.documents.lines.fingerprint}"
+    assert fine.fingerprint == hashlib.sha256(name.encode()).hexdigest()  # what runs of before have
+
+    wrong = {"messages": [{"role": "asistant", "content": "b"}]}
+    monkeypatch.setattr(conversations, "conversation_of", lambda fields: Conversation(messages_of(fields)))
+    monkeypatch.setattr(conversations, "CHECKED", "")
+    opened(tmp_path, wrong)
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="did you mean 'assistant'"):
+        opened(tmp_path, wrong)
+
+
 def said(*messages):
     return {"messages": [*messages]}
 
@@ -47,7 +70,7 @@ def said(*messages):
             said({"role": "asistant", "content": "b"}),
             "message 1 has the role 'asistant'; did you mean 'assistant'?",
         ),
-        (said({"role": "Alice", "content": "b"}), "message 1 has the role 'Alice', which is none of system,"),
+        (said({"role": "User", "content": "b"}), "message 1 has the role 'User'; did you mean 'user'?"),
         (said({"role": "assistant", "content": "b", "weight": 0.5}), "message 1 has the weight 0.5: 0 or 1"),
         (said({"role": "user", "content": "b", "weight": 1}), "only answers are learned"),
         (said({"role": "assistant", "tool_calls": "add"}), "`tool_calls` that are not a list"),

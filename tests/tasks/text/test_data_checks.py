@@ -1,14 +1,24 @@
+import json
+
 import pytest
 
 from tests.language_run import language_parts
 from tests.small_run import small_parts, small_recipe
 from trimtab.build import build
+from trimtab.config.corpora import TrainCorpus
 from trimtab.config.load import load_recipe
 from trimtab.config.paths import resolve_paths
+from trimtab.data.corpus import open_corpus
 from trimtab.errors import InputError
 from trimtab.progress import Silent
 from trimtab.tasks.task_of import open_datasets
-from trimtab.tasks.text.data_checks import UNKNOWN_WARNING, blank_references, data_checks, unknown_pieces
+from trimtab.tasks.text.data_checks import (
+    UNKNOWN_WARNING,
+    blank_references,
+    data_checks,
+    unknown_pieces,
+    unusual_roles,
+)
 
 TWICE = {"data.valid": {"source": "train.en", "target": "train.de"}}
 
@@ -16,6 +26,18 @@ TWICE = {"data.valid": {"source": "train.en", "target": "train.de"}}
 @pytest.mark.parametrize("parts_of", [small_parts, language_parts])
 def test_nothing_is_found_in_data_that_is_well(tmp_path, parts_of):
     assert [str(each) for each in data_checks(parts_of(tmp_path))] == []
+
+
+def test_roles_that_few_templates_know_are_found_in_conversations(tmp_path):
+    def found(*roles):
+        path = tmp_path / "chat.jsonl"
+        path.write_text(json.dumps({"messages": [{"role": role, "content": "a"} for role in roles]}) + "\n")
+        chats = TrainCorpus(text=str(path), learn="answers")
+        corpus = open_corpus(chats, cache=tmp_path / "cache", root=tmp_path, passage_bytes=4096)
+        return [(each.code, each.where) for each in unusual_roles([corpus])]
+
+    assert found("system", "user", "tool", "assistant") == []
+    assert found("user", "context", "assistant", "model") == [("D214", f"{tmp_path}/chat.jsonl:1")]
 
 
 def test_a_vocabulary_whose_unknown_is_its_end_has_no_unknown_tokens(tmp_path, monkeypatch):

@@ -58,15 +58,13 @@ def chat_field(fields: dict[str, Any]) -> str:
 
 
 def conversation_of(fields: dict[str, Any]) -> Conversation:
-    """The conversation of an object, whose roles are known; ValueError, whose text says what it lacks."""
+    """The conversation of an object, no role of which is a misspelt one of `KNOWN_ROLES`; ValueError, whose text says
+    what it lacks."""
     messages = messages_of(fields)
     for number, each in enumerate(messages, 1):
-        if each.role not in KNOWN_ROLES:
-            near = difflib.get_close_matches(each.role.lower(), [*KNOWN_ROLES, *ROLES], n=1)
-            raise ValueError(
-                f"message {number} has the role {each.role[:40]!r}"
-                + (f"; did you mean {near[0]!r}?" if near else f", which is none of {', '.join(KNOWN_ROLES)}")
-            )
+        near = difflib.get_close_matches(each.role.lower(), [*KNOWN_ROLES, *ROLES], n=1, cutoff=0.8)
+        if each.role not in KNOWN_ROLES and near:
+            raise ValueError(f"message {number} has the role {each.role[:40]!r}; did you mean {near[0]!r}?")
     return Conversation(messages, _tools(fields.get(TOOLS)))
 
 

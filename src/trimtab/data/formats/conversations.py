@@ -16,6 +16,8 @@ from trimtab.data.lines import Lines, open_lines
 from trimtab.errors import InputError, input_error
 
 SHAPES = '{"messages": [{"role": "user", "content": "..."}, ...]}, or {"prompt": "...", "completion": "..."}'
+CHECKED = "roles"
+"""What is looked at besides the shape, in tables of lines that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ def open_conversations(path: Path, *, cache: Path) -> Passages:
         Conversations(lines),
         most=1,
         cache=cache,
-        fingerprint=f"conversations, roles checked {lines.fingerprint}",
+        fingerprint=f"conversations {lines.fingerprint}",
+        checked=CHECKED,
     )
 
 

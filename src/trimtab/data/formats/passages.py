@@ -100,10 +100,13 @@ class Passages(PlainPairs):
         return f"{self.documents.lines.path}:{self.documents.line_of(self.places[line]) + 1}"
 
 
-def cut_in_passages(documents: ReadsDocuments, *, most: int, cache: Path, fingerprint: str) -> Passages:
+def cut_in_passages(
+    documents: ReadsDocuments, *, most: int, cache: Path, fingerprint: str, checked: str = ""
+) -> Passages:
     """The passages of a file, each of at most `most` bytes. Where they begin is looked for once, and kept in `cache`;
-    `fingerprint` says what is hashed of the documents."""
-    path = cache / _table_name(documents, most=most)
+    `fingerprint` says what is hashed of the documents, `checked` what `cut` checks of them: a table that was made with
+    other checks is made again."""
+    path = cache / _table_name(documents, most=most, checked=checked)
     places = _stored(path)
     if places is None:
         places = np.array(list(documents.cut(most)), np.int64).reshape(-1, 3)
@@ -112,9 +115,10 @@ def cut_in_passages(documents: ReadsDocuments, *, most: int, cache: Path, finger
     return Passages(documents, hashlib.sha256(fingerprint.encode()).hexdigest(), places)
 
 
-def _table_name(documents: ReadsDocuments, *, most: int) -> str:
-    """The name under which a table is kept: another text, or another size of its passages, has another one."""
-    key = f"{documents.kind} passages 3 {most} {documents.lines.fingerprint}"
+def _table_name(documents: ReadsDocuments, *, most: int, checked: str) -> str:
+    """The name under which a table is kept: another text, another size of its passages, or other checks have another
+    one."""
+    key = f"{documents.kind}{checked and f', {checked},'} passages 3 {most} {documents.lines.fingerprint}"
     return f"{hashlib.sha256(key.encode()).hexdigest()}.npy"
 
 
