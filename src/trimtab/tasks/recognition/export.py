@@ -74,6 +74,17 @@ class LineGate:
         )
 
 
+def refuse_text_and_quantization(given: GivenText, quantized: Quantized) -> None:
+    """Raises InputError for options of an export that no recognizer has."""
+    if given != GivenText() or quantized.kind != "float32":
+        raise input_error(
+            "export: a recognizer is written in float32 and compared on images of its own sets",
+            got="text, tags or another kind of weights",
+            allowed="neither",
+            fix="leave --source, --reference, --tag and --quantization out",
+        )
+
+
 def export_recognizer(
     run: Path | str, target: Target, out: Path, *, given: GivenText, quantized: Quantized
 ) -> ExportedFolder:
@@ -86,13 +97,7 @@ def export_recognizer(
             allowed="--to onnx",
             fix="export it to ONNX, or read images with `trimtab recognise RUN`",
         )
-    if given != GivenText() or quantized.kind != "float32":
-        raise input_error(
-            "export: a recognizer is written in float32 and compared on images of its own sets",
-            got="text, tags or another kind of weights",
-            allowed="neither",
-            fix="leave --source, --reference, --tag and --quantization out",
-        )
+    refuse_text_and_quantization(given, quantized)
     require_onnx()
     recognizer = load_recognizer(run, device="cpu")
     check_place(out, run=recognizer.checkpoint.run)

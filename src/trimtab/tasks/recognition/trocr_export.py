@@ -19,7 +19,13 @@ from trimtab.export.hf.module import copy_kept_files, write_config, write_networ
 from trimtab.export.quantized import Quantized
 from trimtab.export.target import Target
 from trimtab.export.write_export import GivenText
-from trimtab.tasks.recognition.export import LineGate, by_trainer, export_recognizer, images_of
+from trimtab.tasks.recognition.export import (
+    LineGate,
+    by_trainer,
+    export_recognizer,
+    images_of,
+    refuse_text_and_quantization,
+)
 from trimtab.tasks.recognition.recognizer import Recognizer, load_recognizer
 from trimtab.tasks.recognition.trocr import PretrainedReader, keep_positions
 from trimtab.tasks.task import ExportedFolder
@@ -40,13 +46,7 @@ def export_reader(
             allowed="--to hf",
             fix="export it to transformers, or read images with `trimtab recognise RUN`",
         )
-    if given != GivenText() or quantized.kind != "float32":
-        raise input_error(
-            "export: a recognizer is written in float32 and compared on images of its own sets",
-            got="text, tags or another kind of weights",
-            allowed="neither",
-            fix="leave --source, --reference, --tag and --quantization out",
-        )
+    refuse_text_and_quantization(given, quantized)
     checkpoint = recognizer.checkpoint
     check_place(out, run=checkpoint.run)
     with draft_folder(out) as draft:
